@@ -24,8 +24,8 @@ static const ash_cmd_option options[] = {
     ASH_CMD_TREE_NO_OPTION,
 };
 
-int ash__cmd_tree_put_seal(const ash_cmd_tree_put_target *to, ash_sync_file *f,
-                           ash_tree_writer **out, ash_error *err)
+int ash__cmd_tree_put_write(const ash_cmd_tree_put_target *to, ash_sync_file *f,
+                            ash_tree_writer **out, ash_error *err)
 {
     ash_tree_writer *writer = NULL;
     int rc = ash_tree_open_writer(to->tree, to->path, to->opts, to->op, &writer, err);
@@ -38,8 +38,6 @@ int ash__cmd_tree_put_seal(const ash_cmd_tree_put_target *to, ash_sync_file *f,
         if (rc == 0 && !f->whole)
             rc = ash__sync_fill(f, err);
     }
-    if (rc == 0)
-        rc = ash_tree_writer_seal(writer, err);
     if (rc != 0)
         ash_tree_writer_free(writer);
     else
@@ -102,7 +100,7 @@ static int put_one(ash_cmd_tree_run *r, const char *local, const char *path, ash
     f.buf = ash__alloc(ASH_SYNC_BUFFER_BYTES);
     to.progress = ash__progress_new(r->cmd, 0, 1);
     ash__progress_add(to.progress, 0, 0, path);
-    rc = ash__cmd_tree_put_seal(&to, &f, &writer, err);
+    rc = ash__cmd_tree_put_write(&to, &f, &writer, err);
     if (rc == 0)
         rc = ash_tree_writer_finish(writer, NULL, &entry, err);
     ash_tree_writer_free(writer);

@@ -14,10 +14,10 @@ typedef struct ash_cmd_tree_put_target {
     const ash_op *op;
     ash_progress *progress;
 } ash_cmd_tree_put_target;
-/* A writer that has all bytes and is only to be finished: of what f has in its buffer, if that is
- * whole, else of what its descriptor gives from where it stands. */
-int ash__cmd_tree_put_seal(const ash_cmd_tree_put_target *to, ash_sync_file *f,
-                           ash_tree_writer **out, ash_error *err);
+/* A writer that has all bytes: of what f has in its buffer, if that is whole, else of what its
+ * descriptor gives from where it stands. */
+int ash__cmd_tree_put_write(const ash_cmd_tree_put_target *to, ash_sync_file *f,
+                            ash_tree_writer **out, ash_error *err);
 
 typedef struct ash_cmd_tree_put_folder {
     const char *local, *path;

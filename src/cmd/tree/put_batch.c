@@ -123,7 +123,7 @@ void ash__put_batch_add(ash_put_batch *b, const ash_put_item *item)
     b->items[b->count++] = *item;
     b->bytes += item->length;
     size_t count = b->count;
-    if (count == b->most || b->bytes >= BYTES_MAX) {
+    if (count == b->most || b->bytes >= BYTES_MAX || item->urgent) {
         full = b->items;
         b->items = ash__alloc_array(ITEMS_MAX, sizeof *b->items);
         b->count = 0;

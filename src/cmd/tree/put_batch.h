@@ -12,6 +12,7 @@ typedef struct ash_put_item {
     char *name, *local;      /* taken over */
     ash_tree_writer *writer; /* sealed; taken over; NULL: a folder */
     int64_t length;
+    bool urgent; /* committed at once, with those that wait already */
     ash_sync_change change;
     ash_tree_entry *entry; /* once it is committed */
 } ash_put_item;

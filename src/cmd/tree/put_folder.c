@@ -11,7 +11,10 @@
 #endif
 #include <string.h>
 
-enum { WORKERS = 2, LARGE_BYTES = 8 * 1024 * 1024 };
+enum { WORKERS = 2, LARGE_BYTES = 8 * 1024 * 1024, NEW_BYTES = 1024 * 1024 };
+
+/* Of longer ones the writer keeps parts before it has all. */
+enum { GATHERED_BYTES = 32 * 1024 * 1024 };
 
 typedef struct put {
     ash_sync sync; /* first, so that its visitor finds the rest */
@@ -46,7 +49,29 @@ static int compare(const ash_sync *s, const job *j, ash_sync_file *f, bool *same
     return rc;
 }
 
-/* A large one is committed before the next begins, as its memory is needed again. */
+/* Only when one is committed can the next be made of it.  So large ones take turns, for their memory
+ * too; and new ones that are not quite as large, which have nothing else to be made of. */
+static bool takes_turn(const job *j)
+{
+    return j->length > LARGE_BYTES || (!j->there && j->length > NEW_BYTES);
+}
+
+static int seal_and_add(put *p, const job *j, ash_put_item *item, ash_error *err)
+{
+    int rc = ash_tree_writer_seal(item->writer, err);
+    if (rc != 0) {
+        ash_tree_writer_free(item->writer);
+        return rc;
+    }
+    item->name = ash__strdup(j->name);
+    item->local = ash__strdup(j->local);
+    item->change = j->there ? ASH_SYNC_CHANGED : ASH_SYNC_NEW;
+    item->urgent = takes_turn(j);
+    ash__put_batch_add(&p->batch, item);
+    return 0;
+}
+
+/* Reading is nobody else's business; choosing what it is made of takes the time. */
 static int write_file(put *p, const job *j, ash_sync_file *f, ash_error *err)
 {
     ash_sync *s = &p->sync;
@@ -54,28 +79,20 @@ static int write_file(put *p, const job *j, ash_sync_file *f, ash_error *err)
     ash_put_item item = {.length = j->length};
     char *path = ash__sync_path(s, j->name);
     ash_cmd_tree_put_target to = {s->r->tree, path, &o, &s->op, s->progress};
+    bool turn = takes_turn(j), early = j->length > GATHERED_BYTES;
     o.modified_ms = j->modified_ms;
     o.content_type = p->content_type;
     o.make_folders = true;
-    int rc = ash__cmd_tree_put_seal(&to, f, &item.writer, err);
-    if (rc == 0) {
-        item.name = ash__strdup(j->name);
-        item.local = ash__strdup(j->local);
-        item.change = j->there ? ASH_SYNC_CHANGED : ASH_SYNC_NEW;
-        ash__put_batch_add(&p->batch, &item);
-    }
+    if (turn && early)
+        ash__sync_large_begin(s);
+    int rc = ash__cmd_tree_put_write(&to, f, &item.writer, err);
+    if (turn && !early)
+        ash__sync_large_begin(s);
+    if (rc == 0)
+        rc = seal_and_add(p, j, &item, err);
+    if (turn)
+        ash__sync_large_end(s);
     ash__free(path);
-    return rc;
-}
-
-static int write_in_turn(put *p, const job *j, ash_sync_file *f, ash_error *err)
-{
-    bool large = j->length > LARGE_BYTES;
-    if (large)
-        ash__sync_large_begin(&p->sync);
-    int rc = write_file(p, j, f, err);
-    if (large)
-        ash__sync_large_end(&p->sync);
     return rc;
 }
 
@@ -101,7 +118,7 @@ static int put_file(put *p, const job *j, uint8_t *buf, ash_error *err)
     else if (rc == 0 && s->r->cmd->dry_run)
         say_unwritten(s, j, j->there ? ASH_SYNC_CHANGED : ASH_SYNC_NEW);
     else if (rc == 0)
-        rc = write_in_turn(p, j, &f, err);
+        rc = write_file(p, j, &f, err);
     ash__progress_add(s->progress, 0, 1, NULL);
     ash__sync_close(&f);
     return rc;
@@ -302,12 +319,12 @@ static void delete_doomed(ash_sync *s)
     }
 }
 
-/* Buffers of some mebibytes come and go with each file; giving them back to the system each time
- * costs more than what is done with them. */
+/* What comes and goes with each file is kept; but not what only the largest need, which would be kept
+ * once for each thread. */
 static void keep_buffers(void)
 {
 #ifdef M_TRIM_THRESHOLD
-    enum { KEPT_BYTES = 32 * 1024 * 1024 };
+    enum { KEPT_BYTES = 4 * 1024 * 1024 };
     (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
     (void)mallopt(M_TRIM_THRESHOLD, 2 * KEPT_BYTES);
 #endif
