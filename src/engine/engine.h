@@ -43,11 +43,11 @@ typedef struct ash_engine_options {
     int64_t busy_timeout_ms; /* wait for the folder's lock; <= 0: do not */
     int64_t map_bytes;       /* 0 = 1 TiB */
     int64_t segment_bytes;   /* of a full-grown segment; 0 = 256 MiB */
-    /* 0 = 64 MiB; but until somebody watches, of what former runs wrote 256 KiB, or a 64th of what
-     * the store takes */
+    /* 0 = 64 MiB; but until somebody watches, of what no client of this run can know the time of 256
+     * KiB, or a 64th of what the store takes */
     int64_t oplog_bytes;
-    int64_t interval_ms;     /* longest time between commits; 0 = 100 */
-    int64_t pin_timeout_ms;  /* 0 = 600000 */
+    int64_t interval_ms;    /* longest time between commits; 0 = 100 */
+    int64_t pin_timeout_ms; /* 0 = 600000 */
     /* Free space that stays on the disk, besides half of what is in use; 0 = 64 MiB, < 0: all */
     int64_t trim_slack_bytes;
     int64_t trim_interval_ms; /* between two looks at it; 0 = 30000 */
@@ -338,7 +338,7 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
 /* ---- change log and state ---- */
 
 /* Of a new store, with the first entry: nobody has watched it.  Until somebody does, less is kept of
- * what former runs wrote. */
+ * what is older than the first time that this run told a client. */
 int ash__oplog_begin(ash_writer *w, ash_error *err);
 /* Somebody watches, and may go on in a later run: all is kept from now on.  Once it is known,
  * nothing is done.  What fails is logged. */
@@ -354,6 +354,7 @@ int ash__oplog_bounds(ash_snapshot *snap, uint64_t *oldest, uint64_t *newest,
                       ash_error *err); /* 0, 0 when empty */
 uint64_t ash__oplog_time(
     ash_engine *e); /* newest committed time, or the clock's when that is later; never goes back */
+uint64_t ash__oplog_tell(ash_engine *e);  /* the same, for a client, who may begin a stream there */
 uint64_t ash__oplog_stamp(ash_engine *e); /* the same, but no two calls get one value; for data */
 /* Wait until an entry newer than `after` is committed: true; false at the deadline or when *cancel is
  * not zero; who waits for that looks again after a short deadline. */

@@ -10,8 +10,9 @@
 
 enum { TRIM_ENTRIES = 2000 };
 
-/* Of a store that nobody has ever watched, no client can go on from a place in the log that a former
- * run wrote: that much of it is kept, or a share of what the store takes, to look back a little. */
+/* Of a store that nobody has ever watched, no client can go on from a place in the log but behind the
+ * first time that this run told: so much is kept of what is older, or a share of what the store takes,
+ * to look back a little. */
 enum { UNWATCHED_BYTES = 256 << 10, UNWATCHED_SHARE = 64 };
 #define MOST_BYTES (UINT64_C(64) << 20)
 
@@ -50,28 +51,39 @@ static uint64_t store_bytes(ash_engine *e)
            ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
 }
 
-/* *former: of what former runs wrote. */
-static uint64_t most_bytes(ash_engine *e, uint64_t *former)
+/* *older: as long as there are entries older than any time that a client may have. */
+static uint64_t most_bytes(ash_engine *e, uint64_t *older)
 {
     uint64_t most = e->opts.oplog_bytes > 0 ? (uint64_t)e->opts.oplog_bytes : MOST_BYTES;
-    *former = most;
+    *older = most;
     if (e->opts.oplog_bytes == 0 && atomic_load(&e->unwatched)) {
         uint64_t share = store_bytes(e) / UNWATCHED_SHARE;
-        *former = share < UNWATCHED_BYTES ? UNWATCHED_BYTES : share < most ? share : most;
+        *older = share < UNWATCHED_BYTES ? UNWATCHED_BYTES : share < most ? share : most;
     }
     return most;
+}
+
+/* A stream that begins at a time needs one entry before it, to know that none is missing. */
+static bool is_out_of_sight(ash_writer *w, uint64_t oldest)
+{
+    uint8_t from[8];
+    ash_row next;
+    ash__put_be64(from, oldest + 1);
+    return ash__row_seek(&w->snap, ASH_DB_OPLOG, ash__bytes(from, sizeof from), &next, NULL) == 0 &&
+           next.found && next.key.mv_size == sizeof from &&
+           ash__get_be64(next.key.mv_data) < atomic_load(&w->engine->first_told);
 }
 
 /* Bounded: what is left over is trimmed by the next commits. */
 int ash__oplog_trim(ash_writer *w, ash_error *err)
 {
-    uint64_t pair[2], former, most;
+    uint64_t pair[2], older, most;
     int64_t entries = 0, bytes = 0;
     int rc = ash__counts_pair(&w->snap, 'O', 0, pair, err);
     if (rc != 0)
         return rc;
-    most = most_bytes(w->engine, &former);
-    while (rc == 0 && entries < TRIM_ENTRIES && pair[1] - (uint64_t)bytes > former) {
+    most = most_bytes(w->engine, &older);
+    while (rc == 0 && entries < TRIM_ENTRIES && pair[1] - (uint64_t)bytes > older) {
         ash_row row;
         uint8_t oldest[8];
         rc = ash__row_seek(&w->snap, ASH_DB_OPLOG, ash__bytes(NULL, 0), &row, err);
@@ -80,7 +92,7 @@ int ash__oplog_trim(ash_writer *w, ash_error *err)
             break;
         /* A copy: deleting moves the page that the key lies in. */
         memcpy(oldest, row.key.mv_data, sizeof oldest);
-        if (pair[1] - (uint64_t)bytes <= most && ash__get_be64(oldest) > w->engine->former_time)
+        if (pair[1] - (uint64_t)bytes <= most && !is_out_of_sight(w, ash__get_be64(oldest)))
             break;
         bytes += (int64_t)(row.value.mv_size - ASH_SUM_BYTES);
         entries++;
@@ -105,8 +117,8 @@ int ash__oplog_load(ash_engine *e, ash_snapshot *snap, ash_error *err)
     bool found = false;
     int rc = ash__row_last(snap, ASH_DB_OPLOG, &row, err);
     if (rc == 0 && row.found && row.key.mv_size == 8)
-        e->former_time = ash__get_be64(row.key.mv_data);
-    e->writer.last_time = e->committed_time = e->told_time = e->former_time;
+        e->writer.last_time = e->committed_time = e->told_time = ash__get_be64(row.key.mv_data);
+    atomic_store(&e->first_told, UINT64_MAX);
     if (rc == 0)
         rc = ash__state_get(snap, unwatched_key, sizeof unwatched_key - 1, &value, &found, err);
     atomic_store(&e->unwatched, found);
@@ -174,6 +186,13 @@ uint64_t ash__oplog_time(ash_engine *e)
     now = e->told_time;
     ash__mutex_unlock(&e->watch_lock);
     return now;
+}
+
+uint64_t ash__oplog_tell(ash_engine *e)
+{
+    uint64_t nothing = UINT64_MAX, time = ash__oplog_time(e);
+    atomic_compare_exchange_strong(&e->first_told, &nothing, time);
+    return time;
 }
 
 /* Apart from told_time: entries of the log may yet get times below the newest stamp, and whoever

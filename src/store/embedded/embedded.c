@@ -159,7 +159,7 @@ static int embedded_time(ash_store *store, int64_t *wall_ms, uint64_t *operation
     if (wall_ms != NULL)
         *wall_ms = ash__clock_wall_ms();
     if (operation_time != NULL)
-        *operation_time = ash__oplog_time(ash__embedded(store)->engine);
+        *operation_time = ash__oplog_tell(ash__embedded(store)->engine);
     return 0;
 }
 
