@@ -218,7 +218,7 @@ struct ash_store_ops {
     /* As ash_store_hold.  Reads with op->at_time are given only times that this slot gave. */
     int (*hold)(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out, ash_error *err);
 
-    /* The store's clock, and the time of its newest change.  Does not wait. */
+    /* The store's clock, and the time of its newest change (NULL: nobody asks).  Does not wait. */
     int (*time)(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
     /* ns may be a database or the whole store.  scale > 0.  out: initialised by the slot on success. */
     int (*stats)(ash_store *store, ash_ns ns, int64_t scale, const ash_op *op, bson_t *out,

@@ -125,7 +125,8 @@ int ash_store_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time,
 {
     int64_t wall = 0;
     uint64_t newest = 0;
-    int rc = store->ops->time(store, &wall, &newest, err);
+    /* Not asked for in vain: the store keeps what follows a time that it told. */
+    int rc = store->ops->time(store, &wall, operation_time != NULL ? &newest : NULL, err);
     if (rc == 0 && wall_ms != NULL)
         *wall_ms = wall;
     if (rc == 0 && operation_time != NULL)

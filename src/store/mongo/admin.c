@@ -18,8 +18,8 @@ int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time
     if (rc == 0 && bson_iter_init_find(&it, &call.reply, "localTime") &&
         BSON_ITER_HOLDS_DATE_TIME(&it))
         *wall_ms = bson_iter_date_time(&it);
-    if (rc == 0 && bson_iter_init_find(&it, &call.reply, "operationTime") &&
-        BSON_ITER_HOLDS_TIMESTAMP(&it)) {
+    if (rc == 0 && operation_time != NULL &&
+        bson_iter_init_find(&it, &call.reply, "operationTime") && BSON_ITER_HOLDS_TIMESTAMP(&it)) {
         uint32_t seconds, increment;
         bson_iter_timestamp(&it, &seconds, &increment);
         *operation_time = (uint64_t)seconds << 32 | increment;
