@@ -75,23 +75,24 @@ static bool seems_text(ash_span content)
  * greatest loss.  The thorough levels enter each byte's place and forget the oldest; text, which
  * repeats itself, leaves room, but of anything else a prefix longer than the table is lost to them.
  * The fast level enters a third of the places.  What has a prefix is mostly long matches: shorter
- * ones than six bytes, which the levels look for, take the places of those.  Long-distance matching makes every delta longer: it
- * splits what these find. */
+ * ones than six bytes, which the levels look for, take the places of those.  Long-distance
+ * matching makes every delta longer: it splits what these find. */
 static tuning tune(size_t prefix_len, ash_span content)
 {
     enum { SMALL_BYTES = 1 << 20, MEDIUM_BYTES = 32 << 20 };
-    tuning t = {.level = 9, .window_log = log_of(prefix_len + content.len)};
-    t.min_match = prefix_len > 0 ? 6 : 0;
+    size_t reach = prefix_len + content.len;
+    tuning t = {.level = 9, .window_log = log_of(reach), .min_match = prefix_len > 0 ? 6 : 0};
     if (content.len <= SMALL_BYTES)
         return t;
-    bool thorough = prefix_len + content.len <= MEDIUM_BYTES && seems_text(content);
-    t.level = thorough ? 7 : 3;
-    if (prefix_len > 0) {
-        t.level = thorough ? 8 : 3;
-        t.search_log = thorough ? 5 : 0;
-        int most = thorough ? 21 : prefix_len + content.len <= MEDIUM_BYTES ? 22 : 23;
-        t.hash_log = t.window_log < most ? t.window_log : most;
+    bool thorough = reach <= MEDIUM_BYTES && seems_text(content);
+    if (prefix_len == 0) {
+        t.level = thorough ? 7 : 3;
+        return t;
     }
+    int most = thorough ? 21 : reach <= MEDIUM_BYTES ? 22 : 23;
+    t.level = thorough ? 8 : 3;
+    t.search_log = thorough ? 5 : 0;
+    t.hash_log = t.window_log < most ? t.window_log : most;
     return t;
 }
 
