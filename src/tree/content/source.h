@@ -44,7 +44,7 @@ typedef struct ash_fetch {
         uint64_t used;
     } cache[ASH_FETCH_SLOTS]; /* decoded whole: what deltas build on */
     size_t cache_bytes;       /* the most of them; who decodes but one content wants few */
-    ash_blob *spare; /* nobody's: memory for the next */
+    ash_blob *spare;          /* nobody's: memory for the next */
     uint64_t clock;
     int level, delta_level; /* how deep it is just now */
     int decodes;            /* for the content that is decoded now, with all below it */
