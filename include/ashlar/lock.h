@@ -8,7 +8,7 @@
  * The documents are those of the npm package gridfs-locks, so that its users and Ashlar's exclude
  * each other.  Beyond it: ownership is checked at every renew, release and remove (ASH_ELOST:
  * somebody took the lock over, nobody else is hurt); each grant has a fencing token that only
- * grows; waiters are woken by the change itself; waiting writers are served first come, first
+ * grows, and is given when it is first asked for; waiters are woken by the change itself; waiting writers are served first come, first
  * served; dead holders and dead waiters are recovered from.  docs/LOCKS.md holds the protocol and
  * why it is safe.
  *
@@ -147,11 +147,15 @@ ash_lock_state ash_lock_get_state(const ash_lock *lock);
 bool ash_lock_is_held(const ash_lock *lock);
 /* As of the last event; NULL when not held; valid until the next call. */
 const bson_t *ash_lock_document(ash_lock *lock);
-int64_t ash_lock_token(const ash_lock *lock);        /* of the grant; 0 when not held */
+/* Of the grant.  The first question may ask the store (and, once for a resource, change its
+ * document); the answer stays.  0: not held, or it could not be had: ash_lock_fence says why. */
+int64_t ash_lock_token(const ash_lock *lock);
 int64_t ash_lock_remaining_ms(const ash_lock *lock); /* of its life; INT64_MAX: never expires */
 /* For ash_upload_options.fence and ash_change_options.fence; write locks only (ASH_ESTATE).  A
  * change under it happens only while the lock is held as it was granted; how far that goes on a
  * store without transactions, beside holders of the npm package, says ashlar/bucket.h.
+ * Asks for the token, if nobody has: ASH_ELOST when the lock was taken over, and what the store may
+ * answer; nothing changed then.
  * What it points to lives until the next ash_lock_fence on this lock or ash_lock_free, also when
  * the lock ends before: the bucket then refuses it. */
 int ash_lock_fence(ash_lock *lock, ash_fence *out, ash_error *err);
@@ -167,7 +171,8 @@ int64_t ash_lock_events_dropped(const ash_lock *lock);
 /* ---- looking after locks ---- */
 
 /* Documents {id, state: "write"|"read"|"free", expired, readers, foreign_readers, holders, waiters,
- * since?, expires, meta, reads, writes, token, broken?}.  filter over lock documents, or NULL. */
+ * since?, expires, meta, reads, writes, token (of the last grant; null while nobody asked for one of
+ * this resource's), broken?}.  filter over lock documents, or NULL. */
 int ash_lock_list(ash_lock_collection *c, const bson_t *filter, ash_cursor **out, ash_error *err);
 /* Free a resource whatever holds it; holders learn ASH_ELOST.  reason is kept in the document.
  * ASH_ENOTFOUND. */

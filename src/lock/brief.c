@@ -130,52 +130,156 @@ static void append_holder(bson_t *set, bool write, const bson_t *q)
     bson_append_array_end(set, &list);
 }
 
-/* [{$set: …}]: what apply_write and apply_read in programs.c make of a free document. */
-static void obtain_stages(bool write, const bson_t *q, bson_t *stages)
+/* The fields that apply_write and apply_read in programs.c change in a free document. */
+static void append_grant(bson_t *set, bool write, const bson_t *q)
 {
-    bson_t stage, set, last;
+    bson_t last;
     const char *count = write ? "writes" : "reads";
-    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-    append_sum(&set, "expires", "$$NOW", ash__lock_int(q, "life"));
+    append_sum(set, "expires", "$$NOW", ash__lock_int(q, "life"));
     if (write)
-        BSON_APPEND_BOOL(&set, "write_lock", true);
+        BSON_APPEND_BOOL(set, "write_lock", true);
     else
-        append_one(&set, "read_locks");
-    append_next(&set, count, write ? "$writes" : "$reads");
-    append_literal(&set, "meta", q, "meta");
-    append_holder(&set, write, q);
-    BSON_APPEND_DOCUMENT_BEGIN(&set, "last", &last);
+        append_one(set, "read_locks");
+    append_next(set, count, write ? "$writes" : "$reads");
+    append_literal(set, "meta", q, "meta");
+    append_holder(set, write, q);
+    BSON_APPEND_DOCUMENT_BEGIN(set, "last", &last);
     append_literal(&last, "h", q, "h");
     BSON_APPEND_UTF8(&last, "mode", write ? "write" : "read");
     BSON_APPEND_UTF8(&last, "at", "$$NOW");
-    bson_append_document_end(&set, &last);
+    bson_append_document_end(set, &last);
+}
+
+/* What `tidy` in programs.c makes of a document that has nothing but files_id. */
+static void append_defaults(bson_t *to)
+{
+    BSON_APPEND_NULL(to, "expires"); /* which the grant sets */
+    BSON_APPEND_INT32(to, "read_locks", 0);
+    BSON_APPEND_BOOL(to, "write_lock", false);
+    BSON_APPEND_BOOL(to, "write_req", false);
+    BSON_APPEND_INT32(to, "reads", 0);
+    BSON_APPEND_INT32(to, "writes", 0);
+    BSON_APPEND_NULL(to, "meta");
+    BCON_APPEND(to, "holders", "[", "]", "waiters", "[", "]");
+    BSON_APPEND_BOOL(to, "own_req", false);
+    BSON_APPEND_NULL(to, "turn");
+    BSON_APPEND_NULL(to, "readers_wait");
+    BSON_APPEND_NULL(to, "req_since");
+    BSON_APPEND_NULL(to, "last");
+}
+
+/* {$replaceWith: {$cond: [condition, {$mergeObjects: ["$$ROOT", more]}, "$$ROOT"]}} */
+static void append_merge_if(bson_t *stages, const char *key, const bson_t *condition,
+                            const bson_t *more)
+{
+    BCON_APPEND(stages, key, "{", "$replaceWith", "{", "$cond", "[", BCON_DOCUMENT(condition), "{",
+                "$mergeObjects", "[", BCON_UTF8("$$ROOT"), BCON_DOCUMENT(more), "]", "}",
+                BCON_UTF8("$$ROOT"), "]", "}", "}");
+}
+
+static void append_new_stage(bson_t *stages)
+{
+    bson_t *is_new =
+        BCON_NEW("$eq", "[", "{", "$type", BCON_UTF8("$_id"), "}", BCON_UTF8("missing"), "]");
+    bson_t defaults = BSON_INITIALIZER;
+    append_defaults(&defaults);
+    bson_t *literal = BCON_NEW("$literal", BCON_DOCUMENT(&defaults));
+    append_merge_if(stages, "0", is_new, literal);
+    bson_destroy(literal);
+    bson_destroy(&defaults);
+    bson_destroy(is_new);
+}
+
+/* As append_free() says it to a filter; a list has null for what is missing. */
+static bson_t *is_free(void)
+{
+    return BCON_NEW(
+        "$and", "[", "{", "$eq", "[", "[", BCON_UTF8("$write_lock"), BCON_UTF8("$read_locks"),
+        BCON_UTF8("$write_req"), BCON_UTF8("$own_req"), BCON_UTF8("$waiters"),
+        BCON_UTF8("$holders"), BCON_UTF8("$turn"), BCON_UTF8("$req_since"),
+        BCON_UTF8("$readers_wait"), "]", "{", "$literal", "[", BCON_BOOL(false), BCON_INT32(0),
+        BCON_BOOL(false), BCON_BOOL(false), "[", "]", "[", "]", BCON_NULL, BCON_NULL, BCON_NULL,
+        "]", "}", "]", "}", "{", "$in", "[", "{", "$type", BCON_UTF8("$reads"), "}", "[",
+        BCON_UTF8("int"), BCON_UTF8("long"), "]", "]", "}", "{", "$in", "[", "{", "$type",
+        BCON_UTF8("$writes"), "}", "[", BCON_UTF8("int"), BCON_UTF8("long"), "]", "]", "}", "]");
+}
+
+/* A document that may be missing is found by files_id alone and made where it is: a filter that
+ * says more would have made a second one of one that is held, but for the unique index, which goes
+ * when somebody drops the collection. */
+static void open_stages(bool write, const bson_t *q, bson_t *stages)
+{
+    bson_t grant = BSON_INITIALIZER;
+    bson_t *condition = is_free();
+    append_new_stage(stages);
+    append_grant(&grant, write, q);
+    append_merge_if(stages, "1", condition, &grant);
+    bson_destroy(condition);
+    bson_destroy(&grant);
+}
+
+/* [{$set: …}], of one that the filter has found to be free. */
+static void free_stages(bool write, const bson_t *q, bson_t *stages)
+{
+    bson_t stage, set;
+    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    append_grant(&set, write, q);
     bson_append_document_end(&stage, &set);
     bson_append_document_end(stages, &stage);
 }
 
-static int change(ash_lock_collection *c, const bson_t *filter, const bson_value_t *update,
-                  bson_t *doc, bool *found, ash_error *err)
+typedef struct change {
+    const bson_t *filter;
+    bson_value_t update;
+    bool upsert;
+} change;
+
+static int make_change(ash_lock_collection *c, const change *how, bson_t *doc, bool *found,
+                       ash_error *err)
 {
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
     o.op = ash__lock_op(c);
-    o.update = update;
+    o.update = &how->update;
+    o.upsert = how->upsert;
     o.return_new = true;
-    int rc = ash_collection_find_and_modify(c->locks, filter, &o, doc, found, NULL, err);
+    int rc = ash_collection_find_and_modify(c->locks, how->filter, &o, doc, found, NULL, err);
     if (rc == 0 && !*found)
         bson_destroy(doc);
     return rc;
+}
+
+/* An open one that was not free comes back as it was. */
+static bool is_granted(const bson_t *doc, const bson_t *q)
+{
+    bson_iter_t at, last, h;
+    return bson_iter_init_find(&h, q, "h") && bson_iter_init(&at, doc) &&
+           bson_iter_find_descendant(&at, "last.h", &last) && BSON_ITER_HOLDS_OID(&last) &&
+           bson_oid_equal(bson_iter_oid(&last), bson_iter_oid(&h));
 }
 
 int ash__lock_brief_obtain(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
                            bool *found, ash_error *err)
 {
     bson_t filter, stages = BSON_INITIALIZER;
+    bool write = move->program == ASH_LOCK_OBTAIN_WRITE;
     bson_copy_to(move->filter, &filter);
-    append_free(&filter);
-    obtain_stages(move->program == ASH_LOCK_OBTAIN_WRITE, move->parameters, &stages);
-    const bson_value_t update = ash__lock_view(&stages, BSON_TYPE_ARRAY);
-    int rc = change(c, &filter, &update, doc, found, err);
+    if (move->upsert) {
+        open_stages(write, move->parameters, &stages);
+    } else {
+        append_free(&filter);
+        free_stages(write, move->parameters, &stages);
+    }
+    const change how = {&filter, ash__lock_view(&stages, BSON_TYPE_ARRAY), move->upsert};
+    int rc = make_change(c, &how, doc, found, err);
+    if (rc == ASH_EEXISTS && move->upsert) { /* somebody made it at the same moment */
+        *found = false;
+        rc = 0;
+    }
+    if (rc == 0 && *found && !is_granted(doc, move->parameters)) {
+        bson_destroy(doc);
+        *found = false;
+    }
     bson_destroy(&stages);
     bson_destroy(&filter);
     return rc;
@@ -214,8 +318,8 @@ int ash__lock_brief_release(ash_lock_collection *c, const ash_lock_grant *g, bso
         BSON_APPEND_INT32(&filter, "read_locks", 1);
     }
     release_update(g->write, &operators);
-    const bson_value_t update = ash__lock_view(&operators, BSON_TYPE_DOCUMENT);
-    int rc = change(c, &filter, &update, doc, found, err);
+    const change how = {&filter, ash__lock_view(&operators, BSON_TYPE_DOCUMENT), false};
+    int rc = make_change(c, &how, doc, found, err);
     bson_destroy(&operators);
     bson_destroy(&filter);
     return rc;

@@ -14,7 +14,8 @@
 
 #include "lock/lock.h"
 
-/* As the programs OBTAIN_READ (without a join) and OBTAIN_WRITE would make that move. */
+/* As the programs OBTAIN_READ (without a join) and OBTAIN_WRITE would make that move.  With upsert, a
+ * document that is missing is made. */
 int ash__lock_brief_obtain(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
                            bool *found, ash_error *err);
 /* As the programs RELEASE_READ, of the last reader, and RELEASE_WRITE. */

@@ -29,6 +29,11 @@ void ash__lock_grant_copy(const ash_lock_grant *from, ash_lock_grant *to)
     bson_value_copy(&from->doc_id, &to->doc_id);
 }
 
+bool ash__lock_same_grant(const ash_lock_grant *a, const ash_lock_grant *b)
+{
+    return a->count == b->count && ash__lock_same_value(&a->doc_id, &b->doc_id);
+}
+
 static bool find(const bson_t *doc, const char *path, bson_iter_t *out)
 {
     bson_iter_t iter;
@@ -143,6 +148,7 @@ static int take_grant(ash_lock_grant *g, const bson_t *doc, bool write, ash_erro
     memset(g, 0, sizeof *g);
     g->write = write;
     g->writes = ash__lock_int(doc, "writes");
+    g->count = ash__lock_int(doc, "reads") + g->writes;
     bson_value_copy(bson_iter_value(&at), &g->doc_id);
     g->doc = bson_copy(doc);
     return 0;
@@ -191,7 +197,10 @@ static int try_brief(ash_lock *lock, const ash_lock_move *move, bson_t *doc, boo
     *found = false;
     if (!worth)
         return 0;
-    int rc = ash__lock_brief_obtain(c, move, doc, found, err);
+    /* One that is known is as good as always there still. */
+    ash_lock_move brief = *move;
+    brief.upsert = move->upsert && unknown;
+    int rc = ash__lock_brief_obtain(c, &brief, doc, found, err);
     if (rc == 0 && unknown) {
         ash__mutex_lock(&c->mutex);
         ash__lock_guessed(c, *found);
@@ -251,15 +260,13 @@ int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant 
     if (rc != 0)
         return rc;
     note_entry(g, &lock->h, asking->join);
-    /* The caller learns of the grant only when its token is known and nothing that an earlier
-     * holder announced can happen any more; else it is given back. */
-    rc = ash__lock_find_token(c, g, err);
-    if (rc == 0)
-        rc = ash__lock_settle_pending(c, g, err);
+    /* The caller learns of the grant only when nothing that an earlier holder announced can happen
+     * any more; else it is given back. */
+    rc = ash__lock_settle_pending(c, g, err);
     if (rc != 0) {
         ash_lock_grant lost = *g;
         bson_t after;
-        if (rc != ASH_ELOST && ash__lock_give(c, &lost, &after, NULL) == 0)
+        if (ash__lock_give(c, &lost, &after, NULL) == 0)
             bson_destroy(&after);
         ash__lock_grant_release(g);
     }

@@ -72,10 +72,10 @@ static int begin(ash_lock *lock, ash_lock_grant *g, ash_error *err)
     return rc;
 }
 
-/* Freed, or even granted anew, while the store was asked?  No two grants have the same token. */
+/* Freed, or even granted anew, while the store was asked? */
 static bool still(const ash_lock *lock, const ash_lock_grant *g)
 {
-    return held(lock) && lock->grant.token == g->token;
+    return held(lock) && ash__lock_same_grant(&lock->grant, g);
 }
 
 static void finish(ash_lock *lock, ash_lock_grant *g)
@@ -220,29 +220,74 @@ void ash__lock_heartbeat(ash_lock *lock)
     ash__mutex_unlock(&c->mutex);
 }
 
+/* The grant's token, asked for when it is first wanted.  The mutex is let go meanwhile. */
+static int find_token(ash_lock *lock, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    ash_lock_grant g = {0};
+    ash__mutex_assert_held(&c->mutex);
+    ash__lock_acquire_busy(lock);
+    int rc = held(lock) ? 0 : ash__fail(err, ASH_ESTATE, "lock is not held");
+    if (rc == 0 && lock->grant.token == 0) {
+        ash__lock_grant_copy(&lock->grant, &g);
+        g.doc = bson_copy(lock->grant.doc);
+        ash__mutex_unlock(&c->mutex);
+        rc = ash__lock_find_token(c, &g, err);
+        ash__mutex_lock(&c->mutex);
+        if (rc == 0 && !still(lock, &g))
+            rc = ash__fail(err, ASH_ESTATE, "lock ended while its token was asked for");
+        if (rc == 0)
+            lock->grant.token = g.token;
+        ash__lock_grant_release(&g);
+    }
+    ash__lock_release_busy(lock);
+    return rc;
+}
+
+int64_t ash_lock_token(const ash_lock *lock)
+{
+    /* The token belongs to the grant; that it is fetched late is nobody else's business. */
+    ash_lock *asked = (ash_lock *)(uintptr_t)lock;
+    ash_lock_collection *c = lock->collection;
+    ash__mutex_lock(&c->mutex);
+    bool on = held(lock) && ash__clock_ms() < lock->until_ms && find_token(asked, NULL) == 0;
+    int64_t token = on && held(lock) ? lock->grant.token : 0;
+    ash__mutex_unlock(&c->mutex);
+    return token;
+}
+
+/* *out, from a grant whose token is known. */
+static void fill_fence(ash_lock *lock, ash_fence *out)
+{
+    ash_fence full = ASH_FENCE_INIT;
+    ash__mutex_assert_held(&lock->collection->mutex);
+    if (lock->fence_id.value_type != BSON_TYPE_EOD)
+        bson_value_destroy(&lock->fence_id);
+    bson_value_copy(&lock->grant.doc_id, &lock->fence_id);
+    full.collection = lock->collection->name;
+    full.lock_id = &lock->fence_id;
+    full.writes = lock->grant.writes;
+    full.token = lock->grant.token;
+    (void)ash__out_copy(out, &full, sizeof full, NULL);
+}
+
 int ash_lock_fence(ash_lock *lock, ash_fence *out, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
-    ash_fence full = ASH_FENCE_INIT;
-    int rc = ash__out_copy(out, &full, sizeof full, err);
+    const ash_fence none = ASH_FENCE_INIT;
+    int rc = ash__out_copy(out, &none, sizeof none, err);
     if (rc != 0)
         return rc;
     ash__mutex_lock(&c->mutex);
     /* Also past its end by our clock: the commit asks the document, which knows better. */
-    if (lock->state == ASH_LOCK_WRITING) {
-        full.collection = c->name;
-        if (lock->fence_id.value_type != BSON_TYPE_EOD)
-            bson_value_destroy(&lock->fence_id);
-        bson_value_copy(&lock->grant.doc_id, &lock->fence_id);
-        full.lock_id = &lock->fence_id;
-        full.writes = lock->grant.writes;
-        full.token = lock->grant.token;
-        (void)ash__out_copy(out, &full, sizeof full, NULL);
-    } else {
+    if (lock->state == ASH_LOCK_WRITING)
+        rc = find_token(lock, err);
+    else
         rc = ash__fail(err, ASH_ESTATE,
                        lock->state == ASH_LOCK_READING ? "a read lock does not allow changes"
                                                        : "lock is not held");
-    }
+    if (rc == 0)
+        fill_fence(lock, out);
     ash__mutex_unlock(&c->mutex);
     return rc;
 }

@@ -25,7 +25,7 @@ static const char shape[] =
     " 'meta': '$meta',"
     " 'reads': '$reads',"
     " 'writes': '$writes',"
-    " 'token': {'$add': [{'$ifNull': ['$base', 0]}, '$reads', '$writes']},"
+    " 'token': {'$add': ['$base', '$reads', '$writes']},"
     " 'broken': '$broken'}},"
     "{'$addFields': {'foreign_readers': {'$cond': [{'$eq': ['$state', 'read']}, {'$max': [0,"
     "   {'$subtract': ['$readers', {'$sum': '$holders.n'}]}]}, 0]}}}]}";

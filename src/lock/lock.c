@@ -138,14 +138,6 @@ const bson_t *ash_lock_document(ash_lock *lock)
     return lock->shown;
 }
 
-int64_t ash_lock_token(const ash_lock *lock)
-{
-    ash__mutex_lock(&lock->collection->mutex);
-    int64_t token = held_now(lock) ? lock->grant.token : 0;
-    ash__mutex_unlock(&lock->collection->mutex);
-    return token;
-}
-
 int64_t ash_lock_remaining_ms(const ash_lock *lock)
 {
     int64_t remaining = 0;

@@ -35,15 +35,17 @@ typedef struct ash_lock_settings {
 /* A grant, as the document said. */
 typedef struct ash_lock_grant {
     bool write;
-    bson_oid_t h;   /* of the entry in `holders` */
-    int64_t writes; /* at the grant */
-    int64_t token;
+    bson_oid_t h;        /* of the entry in `holders` */
+    int64_t writes;      /* at the grant */
+    int64_t count;       /* the how manieth grant of the document it is; no two have the same */
+    int64_t token;       /* 0: not asked for yet */
     bson_value_t doc_id; /* _id of the lock document */
     bson_t *doc;         /* as of the last answer */
 } ash_lock_grant;
 void ash__lock_grant_release(ash_lock_grant *g);
 
 void ash__lock_grant_copy(const ash_lock_grant *from, ash_lock_grant *to); /* without its doc */
+bool ash__lock_same_grant(const ash_lock_grant *a, const ash_lock_grant *b);
 
 /* A grant that ended here while the document still says that it is held. */
 typedef struct ash_lock_return {
@@ -202,8 +204,8 @@ ash_op ash__lock_op(const ash_lock_collection *c);
 void ash__lock_limit(int64_t deadline_ms, const volatile int *cancel);
 bson_t *ash__lock_parameters(const ash_lock_collection *c, const bson_oid_t *h);
 
-/* token.c: the fencing token of the grant in g->doc, giving the document a base first when it has
- * none.  ASH_ELOST when the document was removed meanwhile. */
+/* token.c: fill g->token, giving the document a base first when it has none.  ASH_ELOST when the
+ * document was removed meanwhile. */
 int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *err);
 
 /* pending.c: no change that a holder before this grant announced happens from now on. */

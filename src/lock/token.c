@@ -9,7 +9,11 @@
  * the document was removed and made anew: ROOT.lockseq {_id: "tokens", high: int64} hands out
  * ranges [base, ceil) that never overlap, and a token is used only if it lies in the range of its
  * document.  A range is taken when the document is there, never in advance: one that was reserved
- * before an earlier document of the same file was removed would be lower than that one's. */
+ * before an earlier document of the same file was removed would be lower than that one's.
+ *
+ * It is taken when a token is first asked for, not at the grant, since many locks are never asked:
+ * which number a grant has in its document is settled by the grant, and the base is the same for
+ * all of them, however late it comes. */
 #define RANGE ((int64_t)1 << 20)
 
 typedef struct range {
@@ -50,8 +54,8 @@ static int set_range(ash_lock_collection *c, const ash_lock_grant *g, const bson
     bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, now;
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
     bool found = false;
-    /* By the _id that was granted, so that a range for a removed document goes to no other. */
-    ash__lock_filter_id(&filter, "_id", &g->doc_id);
+    /* By the grant, so that a range for a removed document goes to no other. */
+    ash__lock_ownership(g, &filter);
     if (old_base != NULL)
         ash__lock_filter_id(&filter, "base", old_base);
     else
@@ -72,11 +76,13 @@ static int set_range(ash_lock_collection *c, const ash_lock_grant *g, const bson
     return rc;
 }
 
+/* Only while the grant stands: a base that was raised for a later one would put this one above it. */
 static int read_again(ash_lock_collection *c, const ash_lock_grant *g, bson_t **doc, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER, now;
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
-    ash__lock_filter_id(&filter, "_id", &g->doc_id);
+    o.op = ash__lock_op(c);
+    ash__lock_ownership(g, &filter);
     int rc = ash_collection_find_one(c->locks, &filter, &o, &now, err);
     bson_destroy(&filter);
     if (rc == 0) {
@@ -84,15 +90,15 @@ static int read_again(ash_lock_collection *c, const ash_lock_grant *g, bson_t **
         bson_destroy(&now);
     }
     if (rc == ASH_ENOTFOUND)
-        rc = ash__fail(err, ASH_ELOST, "lock document was removed right after the grant");
+        rc = ash__fail(err, ASH_ELOST, "%s lock was taken over since it was granted",
+                       g->write ? "write" : "read");
     return rc;
 }
 
 int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *err)
 {
-    int64_t count = ash__lock_int(g->doc, "reads") + ash__lock_int(g->doc, "writes");
-    bson_t *doc = bson_copy(g->doc);
-    int rc = 0;
+    bson_t *doc = g->doc != NULL ? bson_copy(g->doc) : NULL;
+    int rc = doc != NULL ? 0 : read_again(c, g, &doc, err);
     for (int tries = 0; rc == 0; tries++) {
         bson_iter_t at;
         int64_t base = 0;
@@ -100,8 +106,8 @@ int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *e
         bool known = bson_iter_init_find(&at, doc, "base") && BSON_ITER_HOLDS_NUMBER(&at);
         if (known)
             base = bson_iter_as_int64(&at);
-        if (known && base + count < ash__lock_int(doc, "ceil")) {
-            g->token = base + count;
+        if (known && base + g->count < ash__lock_int(doc, "ceil")) {
+            g->token = base + g->count;
             break;
         }
         /* Each round means that somebody set a range in between, and it did not do either. */
@@ -111,7 +117,7 @@ int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *e
         }
         bson_t *next = NULL;
         /* `count` more than a range: base + count, with which this document begins, is in it. */
-        rc = reserve(c, RANGE + count, &fresh, err);
+        rc = reserve(c, RANGE + g->count, &fresh, err);
         if (rc == 0)
             rc = set_range(c, g, known ? bson_iter_value(&at) : NULL, &fresh, &next, err);
         bson_destroy(doc);

@@ -218,8 +218,34 @@ static void obtain_both(fixture *f, const start *s, bool write)
     bson_destroy(q);
 }
 
+/* Neither document is there. */
+static void make_both(fixture *f, bool write)
+{
+    bson_t a, b, filter = BSON_INITIALIZER;
+    bson_value_t other = text_id("whole");
+    bson_oid_t h;
+    bool found = false;
+    bson_oid_init(&h, NULL);
+    bson_t *q = lock_parameters(f, &h);
+    const ash_lock_move move = {write ? ASH_LOCK_OBTAIN_WRITE : ASH_LOCK_OBTAIN_READ, &filter, q,
+                                true};
+    assert_ok(obtain_in_brief(f, &move, &a, &found), &f->err);
+    assert_true(found);
+    ash__lock_filter_id(&filter, "files_id", &other);
+    assert_ok(ash__lock_change(f->c, &move, &b, &found, &f->err), &f->err);
+    assert_same("missing", &a, &b);
+    release_both(f, "missing", &a, &b, write, &h);
+    assert_ok(ash_collection_remove(f->docs, NULL, NULL, NULL, &f->err), &f->err);
+    bson_destroy(&a);
+    bson_destroy(&b);
+    bson_destroy(&filter);
+    bson_destroy(q);
+}
+
 static void test_lock_brief__does_what_the_program_does(void **state)
 {
+    make_both(*state, true);
+    make_both(*state, false);
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
         obtain_both(*state, &starts[i], true);
         obtain_both(*state, &starts[i], false);

@@ -86,12 +86,18 @@ static int wait_for_lock(struct run *run, ash_lock *lock, bool shared, ash_error
 }
 
 /* The command sees which lock it runs under. */
-static void tell_command(const ash_lock *lock, const char *name)
+static int tell_command(const ash_lock *lock, const char *name, ash_error *err)
 {
-    char token[32];
-    snprintf(token, sizeof token, "%" PRId64, ash_lock_token(lock));
+    char text[32];
+    int64_t token = ash_lock_token(lock);
+    if (token == 0)
+        return ash__fail(err, ASH_ELOST,
+                         "lock was lost, or gave no fencing token, before the "
+                         "command began");
+    snprintf(text, sizeof text, "%" PRId64, token);
     setenv("ASHLAR_LOCK_NAME", name, 1);
-    setenv("ASHLAR_LOCK_TOKEN", token, 1);
+    setenv("ASHLAR_LOCK_TOKEN", text, 1);
+    return 0;
 }
 
 static int run_command(const struct run *run, const ash_cmd_args *args, ash_error *err)
@@ -125,7 +131,11 @@ static int fail_lost(int status, ash_error *err)
 /* Between obtaining and releasing. */
 static int run_locked(struct run *run, ash_lock *lock, const ash_cmd_args *args, ash_error *err)
 {
-    tell_command(lock, args->words[0]);
+    int rc = tell_command(lock, args->words[0], err);
+    if (rc != 0) {
+        (void)ash_lock_release(lock, NULL);
+        return rc;
+    }
     int status = run_command(run, args, err);
     if (run->lost && run->is_remote) {
         /* There is nothing to give back, and where the store is out of reach each farewell to it
@@ -135,7 +145,7 @@ static int run_locked(struct run *run, ash_lock *lock, const ash_cmd_args *args,
         fflush(NULL);
         _exit(status);
     }
-    int rc = ash_lock_release(lock, err);
+    rc = ash_lock_release(lock, err);
     if (run->lost || rc == ASH_ELOST)
         return fail_lost(status, err);
     if (rc != 0)

@@ -161,7 +161,9 @@ static void print_lock(const bson_t *doc)
         printf("  readers %" PRId64, number(doc, "readers"));
     if (strcmp(state, "free") != 0)
         print_date("until", doc, "expires");
-    printf("  token %" PRId64 "\n", number(doc, "token"));
+    if (number(doc, "token") > 0) /* else nobody has asked for one */
+        printf("  token %" PRId64, number(doc, "token"));
+    putchar('\n');
     print_people("held by", doc, "holders");
     if (number(doc, "foreign_readers") > 0)
         printf("    held by %" PRId64 " readers of other programs\n",
