@@ -9,12 +9,16 @@
 #include <string.h>
 
 #define BLOCK_BYTES 4096
+/* The first block of an arena: most expressions that are compiled need no more, and zeroing a whole
+ * one took longer than compiling them. */
+#define FIRST_BYTES 480
 
 struct block {
     struct block *next;
     uint8_t *data;
     size_t size;
     size_t used;
+    bool shared; /* by small values */
 };
 
 struct ash_arena {
@@ -40,7 +44,7 @@ void ash__arena_reset(ash_arena *a)
     while (a->blocks != NULL) {
         struct block *next = a->blocks->next;
         /* One block stays: most documents' evaluations need no other. */
-        if (keep == NULL && a->blocks->size == BLOCK_BYTES)
+        if (keep == NULL && a->blocks->shared)
             keep = a->blocks;
         else
             free_block(a->blocks);
@@ -65,13 +69,14 @@ void ash__arena_free(ash_arena *a)
     ash__free(a);
 }
 
-static struct block *add_block(ash_arena *a, uint8_t *data, size_t size)
+static struct block *add_block(ash_arena *a, uint8_t *data, size_t size, bool shared)
 {
     struct block *b = ash__new(struct block);
     b->data = data;
     b->size = size;
+    b->shared = shared;
     /* A block of its own for a large value goes behind the one that still has room. */
-    if (a->blocks != NULL && size != BLOCK_BYTES) {
+    if (a->blocks != NULL && !shared) {
         b->next = a->blocks->next;
         a->blocks->next = b;
     } else {
@@ -79,6 +84,12 @@ static struct block *add_block(ash_arena *a, uint8_t *data, size_t size)
         a->blocks = b;
     }
     return b;
+}
+
+static struct block *add_shared_block(ash_arena *a, size_t least)
+{
+    size_t size = a->blocks == NULL && least <= FIRST_BYTES ? FIRST_BYTES : BLOCK_BYTES;
+    return add_block(a, ash__alloc(size), size, true);
 }
 
 /* Looks at no limit, so that its callers have no error to handle: ash__arena_check() does, before
@@ -89,11 +100,10 @@ void *ash__arena_alloc(ash_arena *a, size_t size_bytes)
     struct block *b = a->blocks;
     a->total_bytes += size;
     /* A larger one would leave too much of a shared block unused. */
-    if (size >= BLOCK_BYTES / 4) {
-        b = add_block(a, ash__alloc(size), size);
-    } else if (b == NULL || b->size - b->used < size) {
-        b = add_block(a, ash__alloc(BLOCK_BYTES), BLOCK_BYTES);
-    }
+    if (size >= BLOCK_BYTES / 4)
+        b = add_block(a, ash__alloc(size), size, false);
+    else if (b == NULL || b->size - b->used < size)
+        b = add_shared_block(a, size);
     void *p = b->data + b->used;
     b->used += size;
     return p;
@@ -145,7 +155,7 @@ ash_doc ash__arena_adopt(ash_arena *a, ash_buffer *buf)
         ash__buffer_release(buf);
         return doc;
     }
-    struct block *b = add_block(a, ash__buffer_detach(buf), doc.len);
+    struct block *b = add_block(a, ash__buffer_detach(buf), doc.len, false);
     b->used = b->size;
     a->total_bytes += doc.len;
     return doc;

@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct ash_expr {
@@ -22,18 +24,46 @@ static const ash_expr_op *const families[] = {
     ash__expr_set_ops,        ash__expr_string_ops,
 };
 
-const ash_expr_op *ash__expr_op_find(const char *name)
+#define MAX_FEATURES 256
+
+/* All operators by name, since every `$…` of every expression is looked for among them.  Written
+ * once, by sort_ops(). */
+static const ash_expr_op *sorted_ops[MAX_FEATURES];
+static size_t sorted_count;
+static pthread_once_t ops_sorted = PTHREAD_ONCE_INIT;
+
+static int compare_ops(const void *a, const void *b)
+{
+    return strcmp((*(const ash_expr_op *const *)a)->name, (*(const ash_expr_op *const *)b)->name);
+}
+
+static void sort_ops(void)
 {
     for (size_t i = 0; i < ASH_ARRAY_LEN(families); i++) {
         for (const ash_expr_op *op = families[i]; op->name != NULL; op++) {
-            if (strcmp(op->name, name) == 0)
-                return op;
+            ash_assert(sorted_count < MAX_FEATURES);
+            sorted_ops[sorted_count++] = op;
         }
+    }
+    qsort(sorted_ops, sorted_count, sizeof sorted_ops[0], compare_ops);
+}
+
+const ash_expr_op *ash__expr_op_find(const char *name)
+{
+    (void)pthread_once(&ops_sorted, sort_ops);
+    size_t low = 0, high = sorted_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(name, sorted_ops[middle]->name);
+        if (order == 0)
+            return sorted_ops[middle];
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
     }
     return NULL;
 }
-
-#define MAX_FEATURES 256
 
 const ash_feature *ash__expr_features(void)
 {
