@@ -149,6 +149,7 @@ static int take_grant(ash_lock_grant *g, const bson_t *doc, bool write, ash_erro
     g->write = write;
     g->writes = ash__lock_int(doc, "writes");
     g->count = ash__lock_int(doc, "reads") + g->writes;
+    g->wanted = ash__lock_is_wanted(doc);
     bson_value_copy(bson_iter_value(&at), &g->doc_id);
     g->doc = bson_copy(doc);
     return 0;
@@ -314,7 +315,7 @@ int ash__lock_give(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc,
     bool found = false;
     int rc = 0;
     /* As of the last answer; should somebody want it by now, the filter finds nothing. */
-    if (g->doc != NULL && !ash__lock_is_wanted(g->doc))
+    if (!g->wanted)
         rc = ash__lock_brief_release(c, g, doc, &found, err);
     if (rc != 0 || found)
         return rc;

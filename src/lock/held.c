@@ -165,6 +165,7 @@ static int take_extension(ash_lock *lock, const ash_lock_grant *g, int rc, const
     if (rc == 0) {
         bson_destroy(lock->grant.doc);
         lock->grant.doc = bson_copy(doc);
+        lock->grant.wanted = ash__lock_is_wanted(doc);
         ash__lock_set_life(lock, sent);
     }
     return rc;

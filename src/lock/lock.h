@@ -35,10 +35,11 @@ typedef struct ash_lock_settings {
 /* A grant, as the document said. */
 typedef struct ash_lock_grant {
     bool write;
-    bson_oid_t h;        /* of the entry in `holders` */
-    int64_t writes;      /* at the grant */
-    int64_t count;       /* the how manieth grant of the document it is; no two have the same */
-    int64_t token;       /* 0: not asked for yet */
+    bson_oid_t h;   /* of the entry in `holders` */
+    int64_t writes; /* at the grant */
+    int64_t count;  /* the how manieth grant of the document it is; no two have the same */
+    int64_t token;  /* 0: not asked for yet */
+    bool wanted;    /* the last answer had waiters, or a request of somebody who waits elsewhere */
     bson_value_t doc_id; /* _id of the lock document */
     bson_t *doc;         /* as of the last answer */
 } ash_lock_grant;
