@@ -37,7 +37,7 @@ bool ash__lock_guess(ash_lock_collection *c, const ash_lock_resource *r)
 {
     ash__mutex_assert_held(&c->mutex);
     /* Two of ours want it: one of them waits. */
-    if (r->head != NULL && r->head->next_waiter != NULL)
+    if (ash__lock_is_crowded(r))
         return false;
     if (r->known)
         return !r->busy;
@@ -76,6 +76,7 @@ static void append_free(bson_t *filter)
     BSON_APPEND_NULL(filter, "turn");
     BSON_APPEND_NULL(filter, "req_since");
     BSON_APPEND_NULL(filter, "readers_wait");
+    BSON_APPEND_NULL(filter, "next");
     BCON_APPEND(filter, "reads", "{", "$type", "number", "}", "writes", "{", "$type", "number",
                 "}");
 }
@@ -166,6 +167,7 @@ static void append_defaults(bson_t *to)
     BSON_APPEND_NULL(to, "readers_wait");
     BSON_APPEND_NULL(to, "req_since");
     BSON_APPEND_NULL(to, "last");
+    BSON_APPEND_NULL(to, "next");
 }
 
 /* {$replaceWith: {$cond: [condition, {$mergeObjects: ["$$ROOT", more]}, "$$ROOT"]}} */
@@ -193,15 +195,16 @@ static void append_new_stage(bson_t *stages)
 /* As append_free() says it to a filter; a list has null for what is missing. */
 static bson_t *is_free(void)
 {
-    return BCON_NEW(
-        "$and", "[", "{", "$eq", "[", "[", BCON_UTF8("$write_lock"), BCON_UTF8("$read_locks"),
-        BCON_UTF8("$write_req"), BCON_UTF8("$own_req"), BCON_UTF8("$waiters"),
-        BCON_UTF8("$holders"), BCON_UTF8("$turn"), BCON_UTF8("$req_since"),
-        BCON_UTF8("$readers_wait"), "]", "{", "$literal", "[", BCON_BOOL(false), BCON_INT32(0),
-        BCON_BOOL(false), BCON_BOOL(false), "[", "]", "[", "]", BCON_NULL, BCON_NULL, BCON_NULL,
-        "]", "}", "]", "}", "{", "$in", "[", "{", "$type", BCON_UTF8("$reads"), "}", "[",
-        BCON_UTF8("int"), BCON_UTF8("long"), "]", "]", "}", "{", "$in", "[", "{", "$type",
-        BCON_UTF8("$writes"), "}", "[", BCON_UTF8("int"), BCON_UTF8("long"), "]", "]", "}", "]");
+    return BCON_NEW("$and", "[", "{", "$eq", "[", "[", BCON_UTF8("$write_lock"),
+                    BCON_UTF8("$read_locks"), BCON_UTF8("$write_req"), BCON_UTF8("$own_req"),
+                    BCON_UTF8("$waiters"), BCON_UTF8("$holders"), BCON_UTF8("$turn"),
+                    BCON_UTF8("$req_since"), BCON_UTF8("$readers_wait"), BCON_UTF8("$next"), "]",
+                    "{", "$literal", "[", BCON_BOOL(false), BCON_INT32(0), BCON_BOOL(false),
+                    BCON_BOOL(false), "[", "]", "[", "]", BCON_NULL, BCON_NULL, BCON_NULL,
+                    BCON_NULL, "]", "}", "]", "}", "{", "$in", "[", "{", "$type",
+                    BCON_UTF8("$reads"), "}", "[", BCON_UTF8("int"), BCON_UTF8("long"), "]", "]",
+                    "}", "{", "$in", "[", "{", "$type", BCON_UTF8("$writes"), "}", "[",
+                    BCON_UTF8("int"), BCON_UTF8("long"), "]", "]", "}", "]");
 }
 
 /* A document that may be missing is found by files_id alone and made where it is: a filter that

@@ -165,6 +165,7 @@ static bson_t *try_parameters(const ash_lock *lock, const ash_lock_asking *askin
     else
         BSON_APPEND_NULL(q, "join");
     BSON_APPEND_BOOL(q, "wait", asking->wait);
+    BSON_APPEND_INT32(q, "n", asking->readers);
     BSON_APPEND_INT64(q, "life", s->life_ms > 0 ? s->life_ms : s->lease_ms);
     BSON_APPEND_INT64(q, "ttl", ttl);
     /* An entry is renewed only in its last two thirds: what changes wakes everybody who watches. */
@@ -236,7 +237,7 @@ static int make_try(ash_lock *lock, const ash_lock_asking *asking, bson_t *doc, 
     int rc = 0;
     ash__lock_filter_id(&filter, "files_id", &lock->id);
     /* Who joins an entry or is queued already finds a document that others want. */
-    if (asking->join == NULL && asking->first)
+    if (asking->join == NULL && asking->first && asking->readers == 1)
         rc = try_brief(lock, &move, doc, &found, err);
     if (rc == 0 && !found)
         rc = try_whole(lock, &move, doc, err);
@@ -260,6 +261,7 @@ int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant 
     bson_destroy(doc);
     if (rc != 0)
         return rc;
+    g->count -= asking->readers - 1;
     note_entry(g, &lock->h, asking->join);
     /* The caller learns of the grant only when nothing that an earlier holder announced can happen
      * any more; else it is given back. */

@@ -123,7 +123,10 @@ static int end_hold(ash_lock *lock, bool remove, ash_error *err)
     if (still(lock, &g))
         /* Lost is lost; after any other failure the document may still say that it is held. */
         ash__lock_drop(lock, rc != 0 && rc != ASH_ELOST);
-    ash__lock_resource_wake(lock->resource, ASH_LOCK_CHANCE_ANY);
+    if (rc == 0 && !remove)
+        ash__lock_wake_by(lock->resource, &doc, ash__clock_ms() + c->server_offset_ms);
+    else
+        ash__lock_resource_wake(lock->resource, ASH_LOCK_CHANCE_ANY);
     if (rc == 0)
         ash__lock_event_push(lock, remove ? ASH_LOCK_REMOVED : ASH_LOCK_RELEASED, &doc, NULL);
     else

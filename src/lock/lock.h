@@ -54,6 +54,18 @@ typedef struct ash_lock_return {
     ash_lock_grant grant;
 } ash_lock_return;
 
+enum ash_lock_want {
+    ASH_LOCK_WANT_NOTHING,
+    ASH_LOCK_WANT_READ,
+    ASH_LOCK_WANT_WRITE,
+    ASH_LOCK_WANTS
+};
+
+/* First come first. */
+typedef struct ash_lock_line {
+    ash_lock *head, *tail;
+} ash_lock_line;
+
 /* What the locks of one process on one resource share.  Exists while one of them is open. */
 typedef struct ash_lock_resource {
     struct ash_lock_resource *next;         /* in its bucket */
@@ -64,10 +76,9 @@ typedef struct ash_lock_resource {
     int locks;           /* open */
     bson_value_t doc_id; /* of the lock document, once seen */
     bool known, busy;    /* the last answer was seen; it said that others want or have the lock */
-    ash_lock *head;      /* requests that wait, first come first */
-    ash_lock *tail;
-    bson_oid_t join; /* our readers' entry … */
-    int members;     /* … and how many they are; 0: none */
+    ash_lock_line lines[ASH_LOCK_WANTS]; /* requests that wait, by what they want */
+    bson_oid_t join;                     /* our readers' entry … */
+    int members;                         /* … and how many they are; 0: none */
 } ash_lock_resource;
 
 /* A lock object, by ash_lock_get_state().  Of the documents: programs.h.
@@ -84,8 +95,6 @@ typedef struct ash_lock_resource {
  *       end_life         its life or its lease is over (ASH_LOCK_EXPIRED, ASH_LOCK_LOST)
  *       ash_lock_free    the release before had failed
  */
-enum ash_lock_want { ASH_LOCK_WANT_NOTHING, ASH_LOCK_WANT_READ, ASH_LOCK_WANT_WRITE };
-
 struct ash_lock {
     ash_lock_collection *collection;
     ash_lock_resource *resource;
@@ -106,6 +115,7 @@ struct ash_lock {
     int64_t until_ms;     /* its life, by this machine's clock */
     int64_t soon_ms;      /* when to say that it ends; 0: said */
     int64_t renew_ms;     /* leases: when to renew; 0: no lease */
+    bool renew_asked;     /* the worker is to do it */
     /* The request, WAITING. */
     enum ash_lock_want want;
     bool async;
@@ -117,7 +127,7 @@ struct ash_lock {
     int64_t deadline_ms;
     int64_t due_ms; /* next try */
     ash_lock *next_waiter, *prev_waiter;
-    bool listed; /* among the resource's waiters */
+    bool listed; /* in its line */
     /* Events. */
     struct ash_lock_event_item *first_event, **last_event;
     int event_count;
@@ -170,8 +180,10 @@ typedef struct ash_lock_asking {
     bool wait;              /* a writer that is refused stays in the document's queue */
     bool first;             /* of this request: it is in no queue yet */
     const bson_oid_t *join; /* our readers' entry, or NULL */
+    int readers;            /* how many come in with this one grant; of a writer 1 */
 } ash_lock_asking;
-/* ASH_LOCK_GRANTED: *g is filled (release it).  ASH_LOCK_REFUSED: *doc says why (destroy it).  Else
+/* ASH_LOCK_GRANTED: *g is filled (release it); its count is that of the first of the readers, the
+ * others have the next ones.  ASH_LOCK_REFUSED: *doc says why (destroy it).  Else
  * an error. */
 int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant *g, bson_t *doc,
                   ash_error *err);
@@ -217,8 +229,10 @@ int ash__lock_settle_pending(ash_lock_collection *c, const ash_lock_grant *g, as
 ash_lock_resource *ash__lock_resource_get(ash_lock_collection *c, const bson_value_t *id);
 void ash__lock_resource_put(ash_lock_collection *c, ash_lock_resource *r);
 void ash__lock_resource_enlist(ash_lock *lock);
-void ash__lock_resource_leave(ash_lock *lock);
-bool ash__lock_is_head(const ash_lock *lock); /* first waiting reader, or first waiting writer */
+/* Returns who is the first of its line now, if the one that leaves was; else NULL. */
+ash_lock *ash__lock_resource_leave(ash_lock *lock);
+bool ash__lock_is_head(const ash_lock *lock);          /* of its line */
+bool ash__lock_is_crowded(const ash_lock_resource *r); /* two or more wait */
 /* Whom a change may let in. */
 typedef enum ash_lock_chance {
     ASH_LOCK_CHANCE_NONE = 0,
@@ -226,12 +240,19 @@ typedef enum ash_lock_chance {
     ASH_LOCK_CHANCE_WRITE = 2,
     ASH_LOCK_CHANCE_ANY = 3
 } ash_lock_chance;
+/* A change of a document: whom it may let in; and which writer, where the document says so. */
+typedef struct ash_lock_news {
+    const bson_value_t *doc_id;
+    ash_lock_chance chance;
+    const bson_oid_t *next; /* or NULL */
+} ash_lock_news;
 /* The first writer, the first reader try again. */
 void ash__lock_resource_wake(ash_lock_resource *r, ash_lock_chance chance);
-void ash__lock_wake_readers(ash_lock_resource *r); /* a reader got in: others may, too */
+void ash__lock_wake_writer(ash_lock_resource *r, const bson_oid_t *h); /* if it is one of ours */
 void ash__lock_wake_all(ash_lock_collection *c);
-void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id,
-                             ash_lock_chance chance);
+void ash__lock_wake_document(ash_lock_collection *c, const ash_lock_news *news);
+/* As the document stands now: for what happened here, ahead of the news of it. */
+void ash__lock_wake_by(ash_lock_resource *r, const bson_t *doc, int64_t server_now);
 void ash__lock_nudge(ash_lock *lock); /* one request tries again */
 bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b);
 

@@ -15,6 +15,9 @@
  *   readers all readers that must be respected
  *   turn    readers go first now
  *   pass    readers go first from now on
+ *
+ * `next` in the document is a hint for those who watch: who may go now, so that the others need not
+ * try.  It is set by what frees the lock and cleared by what takes it.
  *   go      granted */
 
 /* Fields that are missing get their defaults; entries of earlier writers' days and waiters that
@@ -37,7 +40,8 @@ static const char tidy[] =
     " 'turn': {'$ifNull': ['$turn', null]},"
     " 'readers_wait': {'$ifNull': ['$readers_wait', null]},"
     " 'req_since': {'$ifNull': ['$req_since', null]},"
-    " 'last': {'$ifNull': ['$last', null]}"
+    " 'last': {'$ifNull': ['$last', null]},"
+    " 'next': {'$ifNull': ['$next', null]}"
     "}},";
 
 /* A flag that Ashlar's waiters raised falls with the last of them. */
@@ -96,6 +100,7 @@ static const char apply_write[] =
     "     {'$concatArrays': ['$waiters', [{'h': '$_q.h', 'since': '$$NOW',"
     "       'exp': {'$add': ['$$NOW', '$_q.ttl']}, 'host': '$_q.host', 'pid': '$_q.pid'}]]}]}]}]},"
     " 'req_since': {'$cond': ['$_t.go', null, '$req_since']},"
+    " 'next': {'$cond': ['$_t.go', null, '$next']},"
     " 'last': {'$cond': ['$_t.go', {'h': '$_q.h', 'mode': 'write', 'at': '$$NOW'}, '$last']}"
     "}},";
 
@@ -109,26 +114,27 @@ static const char decide_read[] =
     "{'$set': {'_t.go': {'$and': [{'$not': ['$_t.held']}, {'$or': ['$_t.turn', {'$not': [{'$or': ["
     "  '$_t.asked', {'$and': ['$write_req', {'$not': ['$_t.stale']}]}]}]}]}]}}},";
 
-/* Readers of one process share an entry and count in it, as long as it stands. */
+/* Readers of one process share an entry and count in it, as long as it stands; `n` of them come at
+ * once. */
 static const char apply_read[] =
     "{'$set': {"
     " 'expires': {'$cond': ['$_t.go', {'$cond': [{'$eq': ['$_t.readers', 0]},"
     "   {'$add': ['$$NOW', '$_q.life']},"
     "   {'$max': ['$expires', {'$add': ['$$NOW', '$_q.life']}]}]}, '$expires']},"
-    " 'read_locks': {'$cond': ['$_t.go', {'$add': ['$_t.readers', 1]}, '$_t.readers']},"
+    " 'read_locks': {'$cond': ['$_t.go', {'$add': ['$_t.readers', '$_q.n']}, '$_t.readers']},"
     " 'write_lock': '$_t.held',"
     " 'write_req': {'$and': ['$write_req', {'$or': [{'$not': ['$_t.go']}, '$_t.asked']}]},"
     " 'own_req': {'$and': ['$own_req', '$_t.asked']},"
-    " 'reads': {'$cond': ['$_t.go', {'$add': ['$reads', 1]}, '$reads']},"
+    " 'reads': {'$cond': ['$_t.go', {'$add': ['$reads', '$_q.n']}, '$reads']},"
     " 'meta': {'$cond': ['$_t.go', '$_q.meta', '$meta']},"
     " 'holders': {'$cond': [{'$not': ['$_t.go']}, '$holders',"
     "   {'$cond': [{'$in': ['$_q.join', '$holders.h']},"
     "     {'$map': {'input': '$holders', 'as': 'x', 'in': {'$cond': ["
     "       {'$eq': ['$$x.h', '$_q.join']},"
-    "       {'$mergeObjects': ['$$x', {'n': {'$add': ['$$x.n', 1]},"
+    "       {'$mergeObjects': ['$$x', {'n': {'$add': ['$$x.n', '$_q.n']},"
     "         'exp': {'$max': ['$$x.exp', {'$add': ['$$NOW', '$_q.life']}]}}]}, '$$x']}}},"
     "     {'$concatArrays': [{'$cond': ['$write_lock', [], '$holders']},"
-    "       [{'h': '$_q.h', 'mode': 'read', 'n': {'$literal': 1}, 'w': '$writes',"
+    "       [{'h': '$_q.h', 'mode': 'read', 'n': '$_q.n', 'w': '$writes',"
     "       'since': '$$NOW', 'exp': {'$add': ['$$NOW', '$_q.life']}, 'host': '$_q.host',"
     "       'pid': '$_q.pid'}]]}]}]},"
     " 'req_since': {'$cond': [{'$or': ['$_t.go', '$_t.asked', {'$not': ['$write_req']}]}, null,"
@@ -137,6 +143,7 @@ static const char apply_read[] =
     " 'readers_wait': {'$cond': [{'$and': ['$_q.wait', {'$not': ['$_t.go']},"
     "     {'$lt': ['$readers_wait', {'$add': ['$$NOW', '$_q.fresh']}]}]},"
     "   {'$add': ['$$NOW', '$_q.ttl']}, '$readers_wait']},"
+    " 'next': {'$cond': ['$_t.go', null, '$next']},"
     " 'last': {'$cond': ['$_t.go', {'h': '$_q.h', 'mode': 'read', 'at': '$$NOW'}, '$last']}"
     "}},";
 
@@ -147,7 +154,9 @@ static const char leave_read[] =
     "     {'$mergeObjects': ['$$x', {'n': {'$subtract': ['$$x.n', 1]}}]}, '$$x']}}}}},"
     " 'meta': null}},"
     "{'$set': {'read_locks': {'$add': ['$_t.anon', {'$sum': '$holders.n'}]}}},"
-    "{'$set': {'expires': {'$cond': [{'$eq': ['$read_locks', 0]}, '$$NOW', '$expires']}}},";
+    "{'$set': {'expires': {'$cond': [{'$eq': ['$read_locks', 0]}, '$$NOW', '$expires']},"
+    " 'next': {'$cond': [{'$eq': ['$read_locks', 0]},"
+    "   {'$ifNull': [{'$arrayElemAt': ['$waiters.h', 0]}, null]}, '$next']}}},";
 
 /* When writers wait as well as readers, these go first for a short while; then the writers have as
  * long, which `turn`, the end of the readers' last one, tells (null is earlier than any date). */
@@ -157,6 +166,7 @@ static const char leave_write[] =
     "  {'$lte': [{'$add': ['$turn', '$_q.turn']}, '$$NOW']}]}}},"
     "{'$set': {'write_lock': false, 'write_req': false, 'own_req': false, 'read_locks': 0,"
     " 'meta': null, 'expires': '$$NOW', 'holders': [],"
+    " 'next': {'$ifNull': [{'$arrayElemAt': ['$waiters.h', 0]}, null]},"
     " 'turn': {'$cond': ['$_t.pass', {'$add': ['$$NOW', '$_q.turn']}, '$turn']},"
     " 'readers_wait': {'$cond': ['$_t.pass', null, '$readers_wait']}}},";
 
@@ -178,11 +188,13 @@ static const char withdraw[] =
     "{'$set': {"
     " 'write_req': {'$and': ['$write_req',"
     "   {'$not': [{'$and': ['$own_req', {'$eq': [{'$size': '$waiters'}, 0]}]}]}]},"
-    " 'own_req': {'$and': ['$own_req', {'$gt': [{'$size': '$waiters'}, 0]}]}}},";
+    " 'own_req': {'$and': ['$own_req', {'$gt': [{'$size': '$waiters'}, 0]}]},"
+    " 'next': {'$cond': [{'$eq': ['$next', '$_q.h']},"
+    "   {'$ifNull': [{'$arrayElemAt': ['$waiters.h', 0]}, null]}, '$next']}}},";
 
 static const char break_it[] =
     "{'$set': {'write_lock': false, 'write_req': false, 'own_req': false, 'read_locks': 0,"
-    " 'meta': null, 'expires': '$$NOW', 'holders': [], 'turn': null,"
+    " 'meta': null, 'expires': '$$NOW', 'holders': [], 'turn': null, 'next': null,"
     " 'broken': {'reason': '$_q.reason', 'at': '$$NOW', 'holders': '$holders',"
     "   'host': '$_q.host', 'pid': '$_q.pid'}}},";
 

@@ -73,6 +73,15 @@ static int64_t jitter(int64_t ms)
     return ms - ms / 8 + (int64_t)(random % (uint64_t)(ms / 4 + 1));
 }
 
+/* The queue in the document begins with it. */
+static bool is_first_in_queue(const ash_lock *lock, const bson_t *doc)
+{
+    bson_iter_t iter, at;
+    return lock->want == ASH_LOCK_WANT_WRITE && bson_iter_init(&iter, doc) &&
+           bson_iter_find_descendant(&iter, "waiters.0.h", &at) && BSON_ITER_HOLDS_OID(&at) &&
+           bson_oid_equal(bson_iter_oid(&at), &lock->h);
+}
+
 /* Waiting writers must be heard of before their entries lapse; readers are only covered against
  * a notification that was lost. */
 static int64_t fallback_ms(const ash_lock *lock)
@@ -89,19 +98,22 @@ static void plan_next_try(ash_lock *lock, const bson_t *doc)
     ash__mutex_assert_held(&c->mutex);
     int64_t now = ash__clock_ms();
     int64_t server_now = now + c->server_offset_ms;
-    /* Readers behind the first are called by it; a writer has an entry to keep fresh. */
-    bool alone = lock->want == ASH_LOCK_WANT_WRITE || ash__lock_is_head(lock);
+    /* The first looks out for the others; but each writer has an entry to keep fresh. */
+    bool first = ash__lock_is_head(lock) || is_first_in_queue(lock, doc);
     lock->due_ms = ASH_LOCK_NEVER;
-    if (alone) {
+    if (first) {
         int64_t chance = next_chance(lock, doc, server_now);
         /* One more, since entries are good through the millisecond in which they end. */
         if (chance != ASH_LOCK_NEVER)
             lock->due_ms = now + (chance - server_now) + 2;
-        lock->due_ms = earlier(lock->due_ms, now + fallback_ms(lock));
     }
+    if (first || lock->want == ASH_LOCK_WANT_WRITE)
+        lock->due_ms = earlier(lock->due_ms, now + fallback_ms(lock));
     lock->due_ms = earlier(lock->due_ms, lock->deadline_ms);
     if (lock->async)
         ash__lock_due(c, lock->due_ms);
+    else
+        ash__cond_broadcast(&lock->changed);
 }
 
 /* ---- the outcome ---- */
@@ -117,10 +129,17 @@ static void remember_doc_id(ash_lock *lock, const bson_t *doc)
     bson_value_copy(bson_iter_value(&at), known);
 }
 
-static void end_request(ash_lock *lock, ash_lock_state state)
+/* doc, or NULL: as the request left the document. */
+static void end_request(ash_lock *lock, ash_lock_state state, const bson_t *doc)
 {
     ash__mutex_assert_held(&lock->collection->mutex);
-    ash__lock_resource_leave(lock);
+    ash_lock *heir = ash__lock_resource_leave(lock);
+    /* Who is the first now has nobody to try for it any more.  What a queued one would learn from a
+     * try, the document says already. */
+    if (heir != NULL && doc != NULL && heir->queued && state == ASH_LOCK_WRITING)
+        plan_next_try(heir, doc);
+    else
+        ash__lock_nudge(heir);
     lock->want = ASH_LOCK_WANT_NOTHING;
     lock->woken = lock->queued = lock->cancel = false;
     lock->state = state;
@@ -148,9 +167,7 @@ static void accept_grant(ash_lock *lock, const ash_lock_grant *g, int64_t sent_m
     remember_doc_id(lock, g->doc);
     ash__lock_set_life(lock, sent_ms);
     join_members(lock);
-    end_request(lock, g->write ? ASH_LOCK_WRITING : ASH_LOCK_READING);
-    if (!g->write)
-        ash__lock_wake_readers(lock->resource);
+    end_request(lock, g->write ? ASH_LOCK_WRITING : ASH_LOCK_READING, g->doc);
     ash__lock_event_push(lock, ASH_LOCK_LOCKED, g->doc, NULL);
 }
 
@@ -181,7 +198,7 @@ static int give_up(ash_lock *lock, int code, const bson_t *doc, ash_error *err)
     else
         ash__lock_refuse(doc, &why);
     ash__mutex_lock(&c->mutex);
-    end_request(lock, ASH_LOCK_FREE);
+    end_request(lock, ASH_LOCK_FREE, NULL);
     ash__lock_event_push(lock, code == ASH_EINTERRUPTED ? ASH_LOCK_ERROR : ASH_LOCK_TIMED_OUT, NULL,
                          &why);
     ash__mutex_unlock(&c->mutex);
@@ -196,7 +213,7 @@ static int give_up_on_error(ash_lock *lock, int rc, const ash_error *why, ash_er
     if (lock->queued && rc != ASH_ETIMEOUT) /* a store that is out of reach would not answer */
         withdraw(lock);
     ash__mutex_lock(&c->mutex);
-    end_request(lock, ASH_LOCK_FREE);
+    end_request(lock, ASH_LOCK_FREE, NULL);
     ash__lock_event_push(lock, ASH_LOCK_ERROR, NULL, why);
     ash__mutex_unlock(&c->mutex);
     if (err != NULL)
@@ -209,7 +226,7 @@ static int attempt(ash_lock *lock, bool wait, bson_t *doc, ash_lock_grant *g, as
 {
     ash_lock_collection *c = lock->collection;
     bson_oid_t join;
-    ash_lock_asking asking = {.wait = wait};
+    ash_lock_asking asking = {.wait = wait, .readers = 1};
     ash__mutex_lock(&c->mutex);
     lock->woken = false;
     if (lock->want == ASH_LOCK_WANT_READ && lock->resource->members > 0) {
@@ -229,13 +246,10 @@ static int attempt(ash_lock *lock, bool wait, bson_t *doc, ash_lock_grant *g, as
 static void call_first_in_queue(ash_lock *lock, const bson_t *doc)
 {
     bson_iter_t iter, at;
-    if (lock->want != ASH_LOCK_WANT_WRITE || !bson_iter_init(&iter, doc) ||
-        !bson_iter_find_descendant(&iter, "waiters.0.h", &at) || !BSON_ITER_HOLDS_OID(&at))
-        return;
-    for (ash_lock *other = lock->resource->head; other != NULL; other = other->next_waiter)
-        if (other != lock && other->want == ASH_LOCK_WANT_WRITE &&
-            bson_oid_equal(&other->h, bson_iter_oid(&at)))
-            ash__lock_nudge(other);
+    if (lock->want == ASH_LOCK_WANT_WRITE && !is_first_in_queue(lock, doc) &&
+        bson_iter_init(&iter, doc) && bson_iter_find_descendant(&iter, "waiters.0.h", &at) &&
+        BSON_ITER_HOLDS_OID(&at))
+        ash__lock_wake_writer(lock->resource, bson_iter_oid(&at));
 }
 
 int ash__lock_step(ash_lock *lock, ash_error *err)

@@ -41,7 +41,7 @@ void ash__lock_resource_put(ash_lock_collection *c, ash_lock_resource *r)
     ash_assert(r->locks > 0);
     if (--r->locks > 0)
         return;
-    ash_assert(r->head == NULL && r->members == 0);
+    ash_assert(!r->waiting && r->members == 0);
     ash_lock_resource **at = &c->buckets[bucket_of(r->key, r->key_len)];
     while (*at != r)
         at = &(*at)->next;
@@ -56,14 +56,15 @@ void ash__lock_resource_enlist(ash_lock *lock)
 {
     ash_lock_resource *r = lock->resource;
     ash_lock_collection *c = lock->collection;
+    ash_lock_line *line = &r->lines[lock->want];
     ash__mutex_assert_held(&c->mutex);
-    lock->prev_waiter = r->tail;
+    lock->prev_waiter = line->tail;
     lock->next_waiter = NULL;
-    if (r->tail != NULL)
-        r->tail->next_waiter = lock;
+    if (line->tail != NULL)
+        line->tail->next_waiter = lock;
     else
-        r->head = lock;
-    r->tail = lock;
+        line->head = lock;
+    line->tail = lock;
     lock->listed = true;
     if (!r->waiting) {
         r->waiting = true;
@@ -81,40 +82,39 @@ static void stop_waiting(ash_lock_collection *c, ash_lock_resource *r)
     r->waiting = false;
 }
 
-static ash_lock *first_of(const ash_lock_resource *r, enum ash_lock_want want)
-{
-    ash_lock *at = r->head;
-    while (at != NULL && at->want != want)
-        at = at->next_waiter;
-    return at;
-}
-
 bool ash__lock_is_head(const ash_lock *lock)
 {
     ash__mutex_assert_held(&lock->collection->mutex);
-    return first_of(lock->resource, lock->want) == lock;
+    return lock->resource->lines[lock->want].head == lock;
 }
 
-/* The next one in the line has nobody to try for it any more, so it tries itself. */
-void ash__lock_resource_leave(ash_lock *lock)
+bool ash__lock_is_crowded(const ash_lock_resource *r)
+{
+    const ash_lock *reader = r->lines[ASH_LOCK_WANT_READ].head;
+    const ash_lock *writer = r->lines[ASH_LOCK_WANT_WRITE].head;
+    return (reader != NULL && (writer != NULL || reader->next_waiter != NULL)) ||
+           (writer != NULL && writer->next_waiter != NULL);
+}
+
+ash_lock *ash__lock_resource_leave(ash_lock *lock)
 {
     ash_lock_resource *r = lock->resource;
-    bool was_head = ash__lock_is_head(lock);
+    ash_lock_line *line = &r->lines[lock->want];
     if (!lock->listed)
-        return;
+        return NULL;
+    bool was_head = ash__lock_is_head(lock);
     if (lock->prev_waiter != NULL)
         lock->prev_waiter->next_waiter = lock->next_waiter;
     else
-        r->head = lock->next_waiter;
+        line->head = lock->next_waiter;
     if (lock->next_waiter != NULL)
         lock->next_waiter->prev_waiter = lock->prev_waiter;
     else
-        r->tail = lock->prev_waiter;
+        line->tail = lock->prev_waiter;
     lock->listed = false;
-    if (r->head == NULL)
+    if (r->lines[ASH_LOCK_WANT_READ].head == NULL && r->lines[ASH_LOCK_WANT_WRITE].head == NULL)
         stop_waiting(lock->collection, r);
-    else if (was_head)
-        ash__lock_nudge(first_of(r, lock->want));
+    return was_head ? line->head : NULL;
 }
 
 void ash__lock_nudge(ash_lock *lock)
@@ -129,26 +129,35 @@ void ash__lock_nudge(ash_lock *lock)
         ash__cond_broadcast(&lock->changed);
 }
 
-/* One reader is sent ahead: when it gets in, it calls others. */
+/* One reader is sent ahead, and takes others along. */
 void ash__lock_resource_wake(ash_lock_resource *r, ash_lock_chance chance)
 {
     if ((chance & ASH_LOCK_CHANCE_WRITE) != 0)
-        ash__lock_nudge(first_of(r, ASH_LOCK_WANT_WRITE));
+        ash__lock_nudge(r->lines[ASH_LOCK_WANT_WRITE].head);
     if ((chance & ASH_LOCK_CHANCE_READ) != 0)
-        ash__lock_nudge(first_of(r, ASH_LOCK_WANT_READ));
+        ash__lock_nudge(r->lines[ASH_LOCK_WANT_READ].head);
 }
 
-/* Two, who call two each: all of them soon, but not thousands in vain when readers are out again
- * before all have tried. */
-void ash__lock_wake_readers(ash_lock_resource *r)
+void ash__lock_wake_writer(ash_lock_resource *r, const bson_oid_t *h)
 {
-    int called = 0;
-    for (ash_lock *at = r->head; at != NULL && called < 2; at = at->next_waiter) {
-        if (at->want != ASH_LOCK_WANT_READ || at->woken)
-            continue;
-        ash__lock_nudge(at);
-        called++;
-    }
+    ash_lock *at = r->lines[ASH_LOCK_WANT_WRITE].head;
+    while (at != NULL && !bson_oid_equal(&at->h, h))
+        at = at->next_waiter;
+    ash__lock_nudge(at);
+}
+
+/* The first of the document's queue goes when no reader is inside, and readers while it is their
+ * turn; without a queue, whoever comes. */
+void ash__lock_wake_by(ash_lock_resource *r, const bson_t *doc, int64_t server_now)
+{
+    bson_iter_t iter, first;
+    bool read = ash__lock_int(doc, "read_locks") > 0;
+    if (!bson_iter_init(&iter, doc) || !bson_iter_find_descendant(&iter, "waiters.0.h", &first))
+        ash__lock_resource_wake(r, read ? ASH_LOCK_CHANCE_READ : ASH_LOCK_CHANCE_ANY);
+    else if (ash__lock_date(doc, "turn") >= server_now)
+        ash__lock_resource_wake(r, ASH_LOCK_CHANCE_READ);
+    else if (BSON_ITER_HOLDS_OID(&first) && !read)
+        ash__lock_wake_writer(r, bson_iter_oid(&first));
 }
 
 void ash__lock_wake_all(ash_lock_collection *c)
@@ -169,13 +178,16 @@ bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b)
     return same;
 }
 
-void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id,
-                             ash_lock_chance chance)
+void ash__lock_wake_document(ash_lock_collection *c, const ash_lock_news *news)
 {
     ash__mutex_assert_held(&c->mutex);
     for (ash_lock_resource *r = c->waiting; r != NULL; r = r->next_waiting) {
         /* One that has not seen its document yet is woken by any. */
-        if (r->doc_id.value_type == BSON_TYPE_EOD || ash__lock_same_value(&r->doc_id, doc_id))
-            ash__lock_resource_wake(r, chance);
+        if (r->doc_id.value_type != BSON_TYPE_EOD &&
+            !ash__lock_same_value(&r->doc_id, news->doc_id))
+            continue;
+        ash__lock_resource_wake(r, news->chance);
+        if (news->next != NULL)
+            ash__lock_wake_writer(r, news->next);
     }
 }

@@ -57,6 +57,7 @@ static int64_t look_at_held(ash_lock *lock, int64_t now, struct outbox *box)
     if (lock->renew_ms > 0 && now >= lock->renew_ms) {
         /* If that fails, again after a tenth of the lease. */
         lock->renew_ms = now + lock->settings.lease_ms / 10 + 1;
+        lock->renew_asked = true;
         ash__lock_make_ready(lock);
     }
     if (lock->renew_ms > 0 && lock->renew_ms < due)

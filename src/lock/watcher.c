@@ -17,36 +17,75 @@ static bool is_field(const char *path, const char *name)
     return strncmp(path, name, len) == 0 && (path[len] == 0 || path[len] == '.');
 }
 
-/* What the new value of a field allows.  Renewals, requests and new grants to writers allow
- * nothing; with readers inside, no writer gets in. */
+static bool ends_with(const char *path, const char *end)
+{
+    size_t len = strlen(path), end_len = strlen(end);
+    return len >= end_len && strcmp(path + len - end_len, end) == 0;
+}
+
+/* Behind others, or the first one's sign of life: nobody has left the queue. */
+static bool is_joining(const char *path)
+{
+    return (strncmp(path, "waiters.", 8) == 0 && strncmp(path, "waiters.0", 9) != 0) ||
+           ends_with(path, ".exp");
+}
+
+/* What the new value of a field allows.  Renewals, requests and readers that come or go without
+ * being the last allow nothing that was not allowed before. */
 static ash_lock_chance chance_of(const bson_iter_t *field)
 {
     const char *path = bson_iter_key(field);
-    if (is_field(path, "write_lock"))
-        return bson_iter_as_bool(field) ? ASH_LOCK_CHANCE_NONE : ASH_LOCK_CHANCE_ANY;
-    if (is_field(path, "write_req"))
+    if (is_field(path, "write_lock") || is_field(path, "write_req"))
         return bson_iter_as_bool(field) ? ASH_LOCK_CHANCE_NONE : ASH_LOCK_CHANCE_ANY;
     if (is_field(path, "read_locks"))
-        return bson_iter_as_int64(field) > 0 ? ASH_LOCK_CHANCE_READ : ASH_LOCK_CHANCE_ANY;
-    if (is_field(path, "turn") || is_field(path, "waiters") || is_field(path, "base"))
+        return bson_iter_as_int64(field) > 0 ? ASH_LOCK_CHANCE_NONE : ASH_LOCK_CHANCE_ANY;
+    if (is_field(path, "waiters"))
+        return is_joining(path) ? ASH_LOCK_CHANCE_NONE : ASH_LOCK_CHANCE_ANY;
+    if (is_field(path, "turn") || is_field(path, "base"))
         return ASH_LOCK_CHANCE_ANY;
     return ASH_LOCK_CHANCE_NONE;
 }
 
-static ash_lock_chance chance_in(const bson_t *event)
+/* `next` of the news, when there is one, points into *next.  False: a writer has got it. */
+static bool read_fields(bson_iter_t *fields, ash_lock_news *news, bson_iter_t *next)
+{
+    bool turn = false;
+    int chance = ASH_LOCK_CHANCE_NONE;
+    while (bson_iter_next(fields)) {
+        const char *path = bson_iter_key(fields);
+        chance |= (int)chance_of(fields);
+        if (strcmp(path, "write_lock") == 0 && bson_iter_as_bool(fields)) {
+            *news = (ash_lock_news){news->doc_id, ASH_LOCK_CHANCE_NONE, NULL};
+            return false;
+        }
+        turn = turn || (strcmp(path, "turn") == 0 && BSON_ITER_HOLDS_DATE_TIME(fields));
+        if (strcmp(path, "next") == 0 && BSON_ITER_HOLDS_OID(fields)) {
+            *next = *fields;
+            news->next = bson_iter_oid(next);
+        }
+    }
+    news->chance = (ash_lock_chance)chance;
+    /* A queue has formed, so readers go only when it is their turn. */
+    if (news->next != NULL)
+        news->chance = turn ? ASH_LOCK_CHANCE_READ : ASH_LOCK_CHANCE_NONE;
+    return true;
+}
+
+/* doc_id is left alone. */
+static void read_news(const bson_t *event, ash_lock_news *news, bson_iter_t *next)
 {
     bson_iter_t iter, fields;
-    int chance = ASH_LOCK_CHANCE_NONE;
+    news->chance = ASH_LOCK_CHANCE_ANY;
     bson_iter_init(&iter, event);
     if (!bson_iter_find_descendant(&iter, "updateDescription.updatedFields", &fields) ||
         !bson_iter_recurse(&fields, &iter))
-        return ASH_LOCK_CHANCE_ANY;
-    while (bson_iter_next(&iter))
-        chance |= (int)chance_of(&iter);
+        return;
+    bool free = read_fields(&iter, news, next);
     bson_iter_init(&iter, event);
-    if (bson_iter_find_descendant(&iter, "updateDescription.truncatedArrays.0", &fields))
-        chance = ASH_LOCK_CHANCE_ANY;
-    return (ash_lock_chance)chance;
+    /* Somebody has left the queue. */
+    if (free && news->next == NULL &&
+        bson_iter_find_descendant(&iter, "updateDescription.truncatedArrays.0", &fields))
+        news->chance = ASH_LOCK_CHANCE_ANY;
 }
 
 /* The document was removed, written anew, or says that its lock was broken. */
@@ -82,18 +121,21 @@ static void doubt(ash_lock_collection *c, const bson_value_t *doc_id)
 static void take_event(ash_lock_collection *c, ash_doc doc)
 {
     bson_t event;
-    bson_iter_t iter, id;
+    bson_iter_t iter, id, next;
+    ash_lock_news news = {.next = NULL};
     if (!bson_init_static(&event, doc.data, doc.len))
         return;
-    ash_lock_chance chance = chance_in(&event);
+    read_news(&event, &news, &next);
     /* What breaks or removes a lock lets somebody in, so no lease that may be lost is missed. */
-    if (chance == ASH_LOCK_CHANCE_NONE)
+    if (news.chance == ASH_LOCK_CHANCE_NONE && news.next == NULL)
         return;
     bson_iter_init(&iter, &event);
     bool known = bson_iter_find_descendant(&iter, "documentKey._id", &id);
+    if (known)
+        news.doc_id = bson_iter_value(&id);
     ash__mutex_lock(&c->mutex);
     if (known)
-        ash__lock_wake_document(c, bson_iter_value(&id), chance);
+        ash__lock_wake_document(c, &news);
     else
         ash__lock_wake_all(c);
     if (may_be_lost(&event))

@@ -54,19 +54,23 @@ static void serve(ash_lock_collection *c, ash_lock *lock)
 {
     ash__mutex_assert_held(&c->mutex);
     bool waiting = lock->state == ASH_LOCK_WAITING && lock->async;
-    bool leased =
-        (lock->state == ASH_LOCK_READING || lock->state == ASH_LOCK_WRITING) && lock->renew_ms > 0;
-    if (lock->busy || (!waiting && !leased))
+    bool leased = lock->renew_ms > 0 && lock->renew_asked &&
+                  (lock->state == ASH_LOCK_READING || lock->state == ASH_LOCK_WRITING);
+    bool ask = !lock->busy && (waiting || leased);
+    if (!ask && lock->first_event == NULL)
         return;
-    lock->busy = true;
-    ash__mutex_unlock(&c->mutex);
-    if (waiting)
-        ash__lock_step(lock, NULL);
-    else
-        ash__lock_heartbeat(lock);
-    ash__mutex_lock(&c->mutex);
+    if (ask) {
+        lock->busy = true;
+        lock->renew_asked = false;
+        ash__mutex_unlock(&c->mutex);
+        if (waiting)
+            ash__lock_step(lock, NULL);
+        else
+            ash__lock_heartbeat(lock);
+        ash__mutex_lock(&c->mutex);
+        ash__lock_release_busy(lock);
+    }
     lock->pins++; /* no longer busy, but not to be freed before its events are delivered */
-    ash__lock_release_busy(lock);
     ash__mutex_unlock(&c->mutex);
     ash__lock_deliver(lock);
     ash__mutex_lock(&c->mutex);
@@ -83,7 +87,8 @@ static void give_back(ash_lock_collection *c, ash_lock_return *item)
     if (ash__lock_give(c, &item->grant, &doc, NULL) == 0)
         bson_destroy(&doc);
     ash__mutex_lock(&c->mutex);
-    ash__lock_wake_document(c, &item->grant.doc_id, ASH_LOCK_CHANCE_ANY);
+    const ash_lock_news news = {&item->grant.doc_id, ASH_LOCK_CHANCE_ANY, NULL};
+    ash__lock_wake_document(c, &news);
     ash__lock_grant_release(&item->grant);
     ash__free(item);
 }

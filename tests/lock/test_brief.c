@@ -11,6 +11,7 @@ static const char tidied[] =
     "'expires': {'$date': 1000}, 'read_locks': 0, 'write_lock': false, 'write_req': false,"
     "'reads': 3, 'writes': {'$numberLong': '4'}, 'meta': null, 'holders': [], 'waiters': [],"
     "'own_req': false, 'turn': null, 'readers_wait': null, 'req_since': null, 'last': null,"
+    "'next': null,"
     "'base': {'$numberLong': '7'}, 'ceil': {'$numberLong': '1000'}, 'mine': 'kept'";
 
 typedef struct start {
@@ -80,6 +81,7 @@ static bson_t *lock_parameters(const fixture *f, const bson_oid_t *h)
     bson_t *q = ash__lock_parameters(f->c, h);
     BSON_APPEND_NULL(q, "join");
     BSON_APPEND_BOOL(q, "wait", false);
+    BSON_APPEND_INT32(q, "n", 1);
     BSON_APPEND_INT64(q, "life", 60000);
     BSON_APPEND_INT64(q, "ttl", 1000);
     BSON_APPEND_INT64(q, "fresh", 600);
