@@ -16,21 +16,15 @@ static bool has_items(const bson_t *doc, const char *field)
            bson_iter_recurse(&list, &item) && bson_iter_next(&item);
 }
 
-static bool is_set(const bson_t *doc, const char *field)
-{
-    bson_iter_t at;
-    return bson_iter_init_find(&at, doc, field) && bson_iter_as_bool(&at);
-}
-
 bool ash__lock_is_wanted(const bson_t *doc)
 {
-    return has_items(doc, "waiters") || is_set(doc, "write_req");
+    return has_items(doc, "waiters") || ash__lock_bool(doc, "write_req");
 }
 
 bool ash__lock_is_busy(const bson_t *doc)
 {
-    return ash__lock_is_wanted(doc) || has_items(doc, "holders") || is_set(doc, "write_lock") ||
-           ash__lock_int(doc, "read_locks") > 0;
+    return ash__lock_is_wanted(doc) || has_items(doc, "holders") ||
+           ash__lock_bool(doc, "write_lock") || ash__lock_int(doc, "read_locks") > 0;
 }
 
 bool ash__lock_guess(ash_lock_collection *c, const ash_lock_resource *r)

@@ -46,6 +46,12 @@ int64_t ash__lock_int(const bson_t *doc, const char *path)
     return find(doc, path, &at) && BSON_ITER_HOLDS_NUMBER(&at) ? bson_iter_as_int64(&at) : 0;
 }
 
+bool ash__lock_bool(const bson_t *doc, const char *path)
+{
+    bson_iter_t at;
+    return find(doc, path, &at) && bson_iter_as_bool(&at);
+}
+
 int64_t ash__lock_date(const bson_t *doc, const char *path)
 {
     bson_iter_t at;

@@ -211,6 +211,7 @@ int ash__lock_change(ash_lock_collection *c, const ash_lock_move *move, bson_t *
 bson_value_t ash__lock_view(const bson_t *doc, bson_type_t type); /* borrows doc; no destroy */
 int64_t ash__lock_int(const bson_t *doc, const char *path);       /* 0 when missing */
 int64_t ash__lock_date(const bson_t *doc, const char *path);
+bool ash__lock_bool(const bson_t *doc, const char *path); /* false when missing */
 void ash__lock_filter_id(bson_t *filter, const char *name, const bson_value_t *id);
 /* With the limits that this thread set last: 0 and NULL for none. */
 ash_op ash__lock_op(const ash_lock_collection *c);
@@ -259,8 +260,25 @@ bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b);
 /* ---- request.c ---- */
 
 int ash__lock_step(ash_lock *lock, ash_error *err); /* 1: not yet */
+/* The grant is the lock's, which owns what g points to from here on. */
+void ash__lock_accept(ash_lock *lock, const ash_lock_grant *g, int64_t sent_ms);
+void ash__lock_plan(ash_lock *lock, const bson_t *doc); /* when to try again, as doc has it */
 void ash__lock_acquire_busy(ash_lock *lock);
 void ash__lock_release_busy(ash_lock *lock);
+
+/* ---- party.c: all under the mutex ---- */
+
+enum { ASH_LOCK_PARTY_MAX = 31 };
+/* Readers that wait here and come along with another one's try; each is busy meanwhile. */
+typedef struct ash_lock_party {
+    ash_lock *members[ASH_LOCK_PARTY_MAX];
+    int count;
+} ash_lock_party;
+void ash__lock_party_gather(ash_lock *leader, ash_lock_party *p);
+/* The three let them go: in, waiting on, or each to a try of its own. */
+void ash__lock_party_admit(ash_lock_party *p, const ash_lock_grant *g, int64_t sent_ms);
+void ash__lock_party_refuse(ash_lock_party *p, const bson_t *doc);
+void ash__lock_party_dissolve(ash_lock_party *p);
 
 /* ---- held.c ---- */
 

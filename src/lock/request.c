@@ -92,7 +92,7 @@ static int64_t fallback_ms(const ash_lock *lock)
     return jitter(poll);
 }
 
-static void plan_next_try(ash_lock *lock, const bson_t *doc)
+void ash__lock_plan(ash_lock *lock, const bson_t *doc)
 {
     ash_lock_collection *c = lock->collection;
     ash__mutex_assert_held(&c->mutex);
@@ -137,7 +137,7 @@ static void end_request(ash_lock *lock, ash_lock_state state, const bson_t *doc)
     /* Who is the first now has nobody to try for it any more.  What a queued one would learn from a
      * try, the document says already. */
     if (heir != NULL && doc != NULL && heir->queued && state == ASH_LOCK_WRITING)
-        plan_next_try(heir, doc);
+        ash__lock_plan(heir, doc);
     else
         ash__lock_nudge(heir);
     lock->want = ASH_LOCK_WANT_NOTHING;
@@ -160,7 +160,7 @@ static void join_members(ash_lock *lock)
     r->members = 1;
 }
 
-static void accept_grant(ash_lock *lock, const ash_lock_grant *g, int64_t sent_ms)
+void ash__lock_accept(ash_lock *lock, const ash_lock_grant *g, int64_t sent_ms)
 {
     /* What g points to is the lock's from here on. */
     lock->grant = *g;
@@ -222,13 +222,17 @@ static int give_up_on_error(ash_lock *lock, int rc, const ash_error *why, ash_er
 }
 
 /* One try.  Readers of this process join the entry that stands, if it is of this writer's day. */
-static int attempt(ash_lock *lock, bool wait, bson_t *doc, ash_lock_grant *g, ash_error *err)
+static int attempt(ash_lock *lock, bool wait, ash_lock_party *party, bson_t *doc, ash_lock_grant *g,
+                   ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
     bson_oid_t join;
     ash_lock_asking asking = {.wait = wait, .readers = 1};
     ash__mutex_lock(&c->mutex);
     lock->woken = false;
+    if (lock->want == ASH_LOCK_WANT_READ && wait)
+        ash__lock_party_gather(lock, party);
+    asking.readers += party->count;
     if (lock->want == ASH_LOCK_WANT_READ && lock->resource->members > 0) {
         bson_oid_copy(&lock->resource->join, &join);
         asking.join = &join;
@@ -246,7 +250,8 @@ static int attempt(ash_lock *lock, bool wait, bson_t *doc, ash_lock_grant *g, as
 static void call_first_in_queue(ash_lock *lock, const bson_t *doc)
 {
     bson_iter_t iter, at;
-    if (lock->want == ASH_LOCK_WANT_WRITE && !is_first_in_queue(lock, doc) &&
+    bool free = ash__lock_int(doc, "read_locks") == 0 && !ash__lock_bool(doc, "write_lock");
+    if (free && lock->want == ASH_LOCK_WANT_WRITE && !is_first_in_queue(lock, doc) &&
         bson_iter_init(&iter, doc) && bson_iter_find_descendant(&iter, "waiters.0.h", &at) &&
         BSON_ITER_HOLDS_OID(&at))
         ash__lock_wake_writer(lock->resource, bson_iter_oid(&at));
@@ -256,6 +261,7 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
     ash_lock_grant g = {0};
+    ash_lock_party party = {.count = 0};
     ash_error why = ASH_ERROR_INIT;
     bson_t doc;
     int64_t sent = ash__clock_ms();
@@ -264,23 +270,30 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
     if (lock->cancel)
         return give_up(lock, ASH_EINTERRUPTED, NULL, err);
     limit(lock, wait ? lock->deadline_ms : sent, &lock->cancel_asking);
-    int rc = attempt(lock, wait, &doc, &g, &why);
+    int rc = attempt(lock, wait, &party, &doc, &g, &why);
     ash__lock_limit(0, NULL);
+    if (rc < 0) { /* refused is 1 */
+        ash__mutex_lock(&c->mutex);
+        ash__lock_party_dissolve(&party);
+        ash__mutex_unlock(&c->mutex);
+    }
     if (rc == ASH_EINTERRUPTED && __atomic_load_n(&lock->cancel_asking, __ATOMIC_RELAXED) != 0)
         return give_up(lock, ASH_EINTERRUPTED, NULL, err);
-    if (rc < 0) /* refused is 1 */
+    if (rc < 0)
         return give_up_on_error(lock, rc, &why, err);
     ash__mutex_lock(&c->mutex);
     if (rc == ASH_LOCK_GRANTED) {
-        accept_grant(lock, &g, sent);
+        ash__lock_party_admit(&party, &g, sent);
+        ash__lock_accept(lock, &g, sent);
         ash__mutex_unlock(&c->mutex);
         return 0;
     }
+    ash__lock_party_refuse(&party, &doc);
     remember_doc_id(lock, &doc);
     bool over = !wait || lock->cancel;
     int code = lock->cancel ? ASH_EINTERRUPTED : ASH_ELOCKED;
     if (!over) {
-        plan_next_try(lock, &doc);
+        ash__lock_plan(lock, &doc);
         call_first_in_queue(lock, &doc);
         ash__lock_want_watch(c);
     }
