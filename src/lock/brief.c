@@ -282,6 +282,63 @@ int ash__lock_brief_obtain(ash_lock_collection *c, const ash_lock_move *move, bs
     return rc;
 }
 
+static void append_follow_filter(bson_t *filter, const bson_t *q)
+{
+    bson_iter_t h;
+    BSON_APPEND_BOOL(filter, "write_lock", false);
+    BSON_APPEND_INT32(filter, "read_locks", 0);
+    append_size(filter, "holders", 0);
+    if (bson_iter_init_find(&h, q, "h"))
+        bson_append_iter(filter, "waiters.0.h", -1, &h);
+    BCON_APPEND(filter, "$expr", "{", "$lte", "[", BCON_UTF8("$turn"), BCON_UTF8("$$NOW"), "]",
+                "}");
+}
+
+int ash__lock_brief_follow(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
+                           bool *found, ash_error *err)
+{
+    bson_t filter, stages = BSON_INITIALIZER, stage, set;
+    bson_copy_to(move->filter, &filter);
+    append_follow_filter(&filter, move->parameters);
+    BSON_APPEND_DOCUMENT_BEGIN(&stages, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    append_grant(&set, true, move->parameters);
+    BSON_APPEND_BOOL(&set, "write_req", false);
+    BSON_APPEND_BOOL(&set, "own_req", false);
+    BSON_APPEND_NULL(&set, "req_since");
+    BSON_APPEND_NULL(&set, "next");
+    BCON_APPEND(&set, "waiters", "{", "$slice", "[", "$waiters", BCON_INT32(1),
+                BCON_INT32(INT32_MAX), "]", "}");
+    bson_append_document_end(&stage, &set);
+    bson_append_document_end(&stages, &stage);
+    const change how = {&filter, ash__lock_view(&stages, BSON_TYPE_ARRAY), false};
+    int rc = make_change(c, &how, doc, found, err);
+    bson_destroy(&stages);
+    bson_destroy(&filter);
+    return rc;
+}
+
+int ash__lock_brief_leave(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, bool *found,
+                          ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash__lock_filter_id(&filter, "_id", &g->doc_id);
+    BSON_APPEND_INT64(&filter, "writes", g->writes);
+    BSON_APPEND_BOOL(&filter, "write_lock", false);
+    BCON_APPEND(&filter, "holders", "{", "$elemMatch", "{", "h", BCON_OID(&g->h), "w",
+                BCON_INT64(g->writes), "n", "{", "$gt", BCON_INT32(1), "}", "}", "}");
+    /* Else a stale release of the package took somebody away, which the program puts right. */
+    BCON_APPEND(&filter, "$expr", "{", "$gte", "[", BCON_UTF8("$read_locks"), "{", "$sum",
+                BCON_UTF8("$holders.n"), "}", "]", "}");
+    bson_t *operators = BCON_NEW("$inc", "{", "read_locks", BCON_INT32(-1), "holders.$.n",
+                                 BCON_INT32(-1), "}", "$set", "{", "meta", BCON_NULL, "}");
+    const change how = {&filter, ash__lock_view(operators, BSON_TYPE_DOCUMENT), false};
+    int rc = make_change(c, &how, doc, found, err);
+    bson_destroy(operators);
+    bson_destroy(&filter);
+    return rc;
+}
+
 /* {$set: …, $currentDate: {expires: true}} */
 static void release_update(bool write, bson_t *update)
 {

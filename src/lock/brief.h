@@ -18,6 +18,13 @@
  * document that is missing is made. */
 int ash__lock_brief_obtain(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
                            bool *found, ash_error *err);
+/* As OBTAIN_WRITE for the first in the queue, when the lock is free and it is not the readers' turn;
+ * waiters that died are left where they are. */
+int ash__lock_brief_follow(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
+                           bool *found, ash_error *err);
+/* As RELEASE_READ while others stay in the entry; entries that ended are left where they are. */
+int ash__lock_brief_leave(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, bool *found,
+                          ash_error *err);
 /* As the programs RELEASE_READ, of the last reader, and RELEASE_WRITE. */
 int ash__lock_brief_release(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc,
                             bool *found, ash_error *err);

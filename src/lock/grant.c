@@ -243,7 +243,9 @@ static int make_try(ash_lock *lock, const ash_lock_asking *asking, bson_t *doc, 
     int rc = 0;
     ash__lock_filter_id(&filter, "files_id", &lock->id);
     /* Who joins an entry or is queued already finds a document that others want. */
-    if (asking->join == NULL && asking->first && asking->readers == 1)
+    if (asking->called)
+        rc = ash__lock_brief_follow(lock->collection, &move, doc, &found, err);
+    else if (asking->join == NULL && asking->first && asking->readers == 1)
         rc = try_brief(lock, &move, doc, &found, err);
     if (rc == 0 && !found)
         rc = try_whole(lock, &move, doc, err);
@@ -323,7 +325,9 @@ int ash__lock_give(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc,
     bool found = false;
     int rc = 0;
     /* As of the last answer; should somebody want it by now, the filter finds nothing. */
-    if (!g->wanted)
+    if (g->shared)
+        rc = ash__lock_brief_leave(c, g, doc, &found, err);
+    else if (!g->wanted)
         rc = ash__lock_brief_release(c, g, doc, &found, err);
     if (rc != 0 || found)
         return rc;

@@ -62,12 +62,14 @@ static int begin(ash_lock *lock, ash_lock_grant *g, ash_error *err)
     int rc = 0;
     ash__mutex_lock(&c->mutex);
     ash__lock_acquire_busy(lock);
-    if (held(lock) && ash__clock_ms() < lock->until_ms)
+    if (held(lock) && ash__clock_ms() < lock->until_ms) {
         ash__lock_grant_copy(&lock->grant, g);
-    else
+        g->shared = !g->write && lock->resource->members > 1 &&
+                    bson_oid_equal(&lock->resource->join, &g->h);
+    } else {
         rc = ash__fail(err, ASH_ESTATE, held(lock) ? "lock has expired" : "lock is not held");
-    if (rc != 0)
         ash__lock_release_busy(lock);
+    }
     ash__mutex_unlock(&c->mutex);
     return rc;
 }

@@ -39,6 +39,7 @@ typedef struct ash_lock_grant {
     int64_t writes; /* at the grant */
     int64_t count;  /* the how manieth grant of the document it is; no two have the same */
     int64_t token;  /* 0: not asked for yet */
+    bool shared;    /* read: others of this process were in its entry when it was copied */
     bool wanted;    /* the last answer had waiters, or a request of somebody who waits elsewhere */
     bson_value_t doc_id; /* _id of the lock document */
     bson_t *doc;         /* as of the last answer */
@@ -120,6 +121,7 @@ struct ash_lock {
     enum ash_lock_want want;
     bool async;
     bool woken;
+    bool called; /* … since the document names it as the next one */
     bool queued; /* the document may have an entry of ours in `waiters` */
     bool cancel;
     volatile int cancel_asking; /* the same for the operation under way */
@@ -179,6 +181,7 @@ typedef struct ash_lock_asking {
     bool write;
     bool wait;              /* a writer that is refused stays in the document's queue */
     bool first;             /* of this request: it is in no queue yet */
+    bool called;            /* the document names it as the next one */
     const bson_oid_t *join; /* our readers' entry, or NULL */
     int readers;            /* how many come in with this one grant; of a writer 1 */
 } ash_lock_asking;

@@ -161,7 +161,7 @@ static const char leave_read[] =
 /* When writers wait as well as readers, these go first for a short while; then the writers have as
  * long, which `turn`, the end of the readers' last one, tells (null is earlier than any date). */
 static const char leave_write[] =
-    "{'$set': {'_t.pass': {'$and': [{'$gt': [{'$size': '$waiters'}, 0]},"
+    "{'$set': {'_t.pass': {'$and': [{'$ne': [{'$ifNull': ['$waiters', []]}, []]},"
     "  {'$gt': ['$readers_wait', '$$NOW']},"
     "  {'$lte': [{'$add': ['$turn', '$_q.turn']}, '$$NOW']}]}}},"
     "{'$set': {'write_lock': false, 'write_req': false, 'own_req': false, 'read_locks': 0,"
@@ -205,7 +205,8 @@ static const char *const parts[ASH_LOCK_PROGRAM_COUNT][MAX_PARTS] = {
     [ASH_LOCK_OBTAIN_READ] = {tidy, count, decide_read, apply_read, finish},
     [ASH_LOCK_OBTAIN_WRITE] = {tidy, count, decide_write, apply_write, finish},
     [ASH_LOCK_RELEASE_READ] = {tidy, count, leave_read, finish},
-    [ASH_LOCK_RELEASE_WRITE] = {tidy, leave_write, finish},
+    /* Its document was tidied at the grant; waiters that died since are the next one's business. */
+    [ASH_LOCK_RELEASE_WRITE] = {leave_write, finish},
     [ASH_LOCK_RENEW_READ] = {tidy, extend_read, finish},
     [ASH_LOCK_RENEW_WRITE] = {tidy, extend_write, finish},
     [ASH_LOCK_WITHDRAW] = {tidy, withdraw, finish},

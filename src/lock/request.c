@@ -141,7 +141,7 @@ static void end_request(ash_lock *lock, ash_lock_state state, const bson_t *doc)
     else
         ash__lock_nudge(heir);
     lock->want = ASH_LOCK_WANT_NOTHING;
-    lock->woken = lock->queued = lock->cancel = false;
+    lock->woken = lock->called = lock->queued = lock->cancel = false;
     lock->state = state;
 }
 
@@ -239,6 +239,8 @@ static int attempt(ash_lock *lock, bool wait, ash_lock_party *party, bson_t *doc
     }
     asking.write = lock->want == ASH_LOCK_WANT_WRITE;
     asking.first = !lock->queued;
+    asking.called = lock->called && lock->queued;
+    lock->called = false;
     /* Noted before it is sent: when the answer is lost, the entry may be there all the same. */
     lock->queued = lock->queued || (asking.write && wait);
     ash__mutex_unlock(&c->mutex);
@@ -319,7 +321,7 @@ static int begin(ash_lock *lock, enum ash_lock_want want, bool async, ash_error 
     lock->state = ASH_LOCK_WAITING;
     lock->want = want;
     lock->async = async;
-    lock->cancel = lock->queued = lock->woken = false;
+    lock->cancel = lock->queued = lock->woken = lock->called = false;
     __atomic_store_n(&lock->cancel_asking, 0, __ATOMIC_RELAXED);
     lock->deadline_ms = ash__clock_ms() + lock->settings.time_out_ms;
     lock->due_ms = ASH_LOCK_NEVER;

@@ -143,6 +143,8 @@ void ash__lock_wake_writer(ash_lock_resource *r, const bson_oid_t *h)
     ash_lock *at = r->lines[ASH_LOCK_WANT_WRITE].head;
     while (at != NULL && !bson_oid_equal(&at->h, h))
         at = at->next_waiter;
+    if (at != NULL)
+        at->called = true;
     ash__lock_nudge(at);
 }
 
