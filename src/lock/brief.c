@@ -294,15 +294,13 @@ static void append_follow_filter(bson_t *filter, const bson_t *q)
                 "}");
 }
 
-int ash__lock_brief_follow(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
-                           bool *found, ash_error *err)
+/* What apply_write makes of it when the first in the queue gets it. */
+static void follow_stages(const bson_t *q, bson_t *stages)
 {
-    bson_t filter, stages = BSON_INITIALIZER, stage, set;
-    bson_copy_to(move->filter, &filter);
-    append_follow_filter(&filter, move->parameters);
-    BSON_APPEND_DOCUMENT_BEGIN(&stages, "0", &stage);
+    bson_t stage, set;
+    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-    append_grant(&set, true, move->parameters);
+    append_grant(&set, true, q);
     BSON_APPEND_BOOL(&set, "write_req", false);
     BSON_APPEND_BOOL(&set, "own_req", false);
     BSON_APPEND_NULL(&set, "req_since");
@@ -310,7 +308,37 @@ int ash__lock_brief_follow(ash_lock_collection *c, const ash_lock_move *move, bs
     BCON_APPEND(&set, "waiters", "{", "$slice", "[", "$waiters", BCON_INT32(1),
                 BCON_INT32(INT32_MAX), "]", "}");
     bson_append_document_end(&stage, &set);
-    bson_append_document_end(&stages, &stage);
+    bson_append_document_end(stages, &stage);
+}
+
+int ash__lock_brief_follow(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
+                           bool *found, ash_error *err)
+{
+    bson_t filter, stages = BSON_INITIALIZER;
+    bson_copy_to(move->filter, &filter);
+    append_follow_filter(&filter, move->parameters);
+    follow_stages(move->parameters, &stages);
+    const change how = {&filter, ash__lock_view(&stages, BSON_TYPE_ARRAY), false};
+    int rc = make_change(c, &how, doc, found, err);
+    bson_destroy(&stages);
+    bson_destroy(&filter);
+    return rc;
+}
+
+int ash__lock_brief_pass(ash_lock_collection *c, const ash_lock_grant *g, const bson_t *q,
+                         bson_t *doc, bool *found, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, stages = BSON_INITIALIZER;
+    bson_iter_t h;
+    ash__lock_ownership(g, &filter);
+    if (bson_iter_init_find(&h, q, "h"))
+        bson_append_iter(&filter, "waiters.0.h", -1, &h);
+    /* Not when a release would give the readers their turn. */
+    BCON_APPEND(&filter, "$expr", "{", "$or", "[", "{", "$lte", "[", BCON_UTF8("$readers_wait"),
+                BCON_UTF8("$$NOW"), "]", "}", "{", "$gt", "[", "{", "$add", "[", BCON_UTF8("$turn"),
+                BCON_INT64(ash__lock_int(q, "rest")), "]", "}", BCON_UTF8("$$NOW"), "]", "}", "]",
+                "}");
+    follow_stages(q, &stages);
     const change how = {&filter, ash__lock_view(&stages, BSON_TYPE_ARRAY), false};
     int rc = make_change(c, &how, doc, found, err);
     bson_destroy(&stages);

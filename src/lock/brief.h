@@ -22,6 +22,10 @@ int ash__lock_brief_obtain(ash_lock_collection *c, const ash_lock_move *move, bs
  * waiters that died are left where they are. */
 int ash__lock_brief_follow(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
                            bool *found, ash_error *err);
+/* As RELEASE_WRITE by g's holder and OBTAIN_WRITE by the first in the queue, whom the parameters q
+ * are of, at one moment; not when it would be the readers' turn. */
+int ash__lock_brief_pass(ash_lock_collection *c, const ash_lock_grant *g, const bson_t *q,
+                         bson_t *doc, bool *found, ash_error *err);
 /* As RELEASE_READ while others stay in the entry; entries that ended are left where they are. */
 int ash__lock_brief_leave(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, bool *found,
                           ash_error *err);

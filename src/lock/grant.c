@@ -10,8 +10,10 @@
 /* How long a waiting writer is believed to live, and readers to wait, without being heard of: a
  * dead one holds up the others so long. */
 #define WAITER_TTL_POLLS 2
-/* Readers go first so long after a writer, and then writers have their turn as long. */
-#define TURN_MS 100
+/* Readers go first so long after a writer, and then writers have their turn.  Readers are many at
+ * once, and those inside when their turn ends still have to leave, so theirs is the shorter one. */
+#define READERS_TURN_MS 50
+#define WRITERS_TURN_MS 150
 
 void ash__lock_grant_release(ash_lock_grant *g)
 {
@@ -94,7 +96,8 @@ bson_t *ash__lock_parameters(const ash_lock_collection *c, const bson_oid_t *h)
     BSON_APPEND_UTF8(q, "host", c->host);
     BSON_APPEND_INT32(q, "pid", c->pid);
     BSON_APPEND_INT64(q, "grace", c->settings.grace_ms);
-    BSON_APPEND_INT64(q, "turn", TURN_MS);
+    BSON_APPEND_INT64(q, "turn", READERS_TURN_MS);
+    BSON_APPEND_INT64(q, "rest", WRITERS_TURN_MS);
     return q;
 }
 
@@ -161,6 +164,23 @@ static int take_grant(ash_lock_grant *g, const bson_t *doc, bool write, ash_erro
     return 0;
 }
 
+static void append_party(bson_t *q, const ash_lock_asking *asking)
+{
+    bson_t others;
+    char name[16];
+    const char *key;
+    if (!asking->write) {
+        BSON_APPEND_INT32(q, "n", 1 + asking->party->count);
+        return;
+    }
+    BSON_APPEND_ARRAY_BEGIN(q, "others", &others);
+    for (uint32_t i = 0; i < (uint32_t)asking->party->count; i++) {
+        size_t len = bson_uint32_to_string(i, &key, name, sizeof name);
+        bson_append_oid(&others, key, (int)len, &asking->party->members[i]->h);
+    }
+    bson_append_array_end(q, &others);
+}
+
 static bson_t *try_parameters(const ash_lock *lock, const ash_lock_asking *asking)
 {
     const ash_lock_settings *s = &lock->settings;
@@ -171,7 +191,7 @@ static bson_t *try_parameters(const ash_lock *lock, const ash_lock_asking *askin
     else
         BSON_APPEND_NULL(q, "join");
     BSON_APPEND_BOOL(q, "wait", asking->wait);
-    BSON_APPEND_INT32(q, "n", asking->readers);
+    append_party(q, asking);
     BSON_APPEND_INT64(q, "life", s->life_ms > 0 ? s->life_ms : s->lease_ms);
     BSON_APPEND_INT64(q, "ttl", ttl);
     /* An entry is renewed only in its last two thirds: what changes wakes everybody who watches. */
@@ -183,13 +203,22 @@ static bson_t *try_parameters(const ash_lock *lock, const ash_lock_asking *askin
     return q;
 }
 
+void ash__lock_note_answer(ash_lock_resource *r, const bson_t *doc)
+{
+    static const bson_oid_t nobody;
+    bson_iter_t at;
+    bool queue = find(doc, "waiters.0.h", &at) && BSON_ITER_HOLDS_OID(&at);
+    bson_oid_copy(queue ? bson_iter_oid(&at) : &nobody, &r->first);
+}
+
 /* What the last answer says about the next try. */
-static void note_answer(ash_lock *lock, bool busy)
+static void note_try(ash_lock *lock, const bson_t *doc, bool busy)
 {
     ash_lock_collection *c = lock->collection;
     ash__mutex_lock(&c->mutex);
     lock->resource->known = true;
     lock->resource->busy = busy;
+    ash__lock_note_answer(lock->resource, doc);
     ash__mutex_unlock(&c->mutex);
 }
 
@@ -245,12 +274,27 @@ static int make_try(ash_lock *lock, const ash_lock_asking *asking, bson_t *doc, 
     /* Who joins an entry or is queued already finds a document that others want. */
     if (asking->called)
         rc = ash__lock_brief_follow(lock->collection, &move, doc, &found, err);
-    else if (asking->join == NULL && asking->first && asking->readers == 1)
+    else if (asking->join == NULL && asking->first && asking->party->count == 0)
         rc = try_brief(lock, &move, doc, &found, err);
     if (rc == 0 && !found)
         rc = try_whole(lock, &move, doc, err);
     bson_destroy(&filter);
     bson_destroy(q);
+    return rc;
+}
+
+/* The caller learns of a grant only when nothing that an earlier holder announced can happen any
+ * more. */
+static int settle_or_give_back(ash_lock_collection *c, ash_lock_grant *g, ash_error *err)
+{
+    int rc = ash__lock_settle_pending(c, g, err);
+    if (rc != 0) {
+        ash_lock_grant lost = *g;
+        bson_t after;
+        if (ash__lock_give(c, &lost, &after, NULL) == 0)
+            bson_destroy(&after);
+        ash__lock_grant_release(g);
+    }
     return rc;
 }
 
@@ -262,26 +306,35 @@ int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant 
     if (rc != 0)
         return rc;
     bool granted = is_ours(doc, &lock->h);
-    note_answer(lock, !granted || ash__lock_is_wanted(doc));
+    note_try(lock, doc, !granted || ash__lock_is_wanted(doc));
     if (!granted)
         return ASH_LOCK_REFUSED;
     rc = take_grant(g, doc, asking->write, err);
     bson_destroy(doc);
     if (rc != 0)
         return rc;
-    g->count -= asking->readers - 1;
+    if (!asking->write)
+        g->count -= asking->party->count;
     note_entry(g, &lock->h, asking->join);
-    /* The caller learns of the grant only when nothing that an earlier holder announced can happen
-     * any more; else it is given back. */
-    rc = ash__lock_settle_pending(c, g, err);
-    if (rc != 0) {
-        ash_lock_grant lost = *g;
-        bson_t after;
-        if (ash__lock_give(c, &lost, &after, NULL) == 0)
-            bson_destroy(&after);
-        ash__lock_grant_release(g);
+    return settle_or_give_back(c, g, err);
+}
+
+int ash__lock_pass(ash_lock *heir, const ash_lock_grant *g, ash_lock_grant *out, bson_t *doc,
+                   bool *found, ash_error *err)
+{
+    static const ash_lock_party alone;
+    const ash_lock_asking asking = {.write = true, .wait = true, .party = &alone};
+    bson_t *q = try_parameters(heir, &asking);
+    int rc = ash__lock_brief_pass(heir->collection, g, q, doc, found, err);
+    bson_destroy(q);
+    if (rc != 0 || !*found)
+        return rc;
+    /* Whatever becomes of the heir's, g's holder has let go. */
+    if (take_grant(out, doc, true, NULL) == 0) {
+        note_entry(out, &heir->h, NULL);
+        (void)settle_or_give_back(heir->collection, out, NULL);
     }
-    return rc;
+    return 0;
 }
 
 void ash__lock_ownership(const ash_lock_grant *g, bson_t *filter)

@@ -100,43 +100,131 @@ static void show_removed(bson_t *doc)
     bson_destroy(&shown);
 }
 
+/* The document as it was when the lock had gone from one of this process to the next, between the
+ * two. */
+static void show_released(bson_t *doc)
+{
+    bson_t shown = BSON_INITIALIZER;
+    bson_copy_to_excluding_noinit(doc, &shown, "write_lock", "meta", "holders", NULL);
+    BSON_APPEND_BOOL(&shown, "write_lock", false);
+    BSON_APPEND_NULL(&shown, "meta");
+    BCON_APPEND(&shown, "holders", "[", "]");
+    bson_destroy(doc);
+    bson_copy_to(&shown, doc);
+    bson_destroy(&shown);
+}
+
+/* How a hold ends. */
+typedef struct ending {
+    bool remove;
+    ash_lock *heir;       /* may get it next; busy meanwhile; or NULL */
+    ash_lock_grant heirs; /* its grant, … */
+    bool inherited;       /* … if it got it */
+    int64_t sent_ms;
+    bson_t doc; /* when it went well */
+} ending;
+
+/* One of this process who is first in the document's queue, as far as is known. */
+static ash_lock *choose_heir(const ash_lock *lock)
+{
+    const ash_lock_resource *r = lock->resource;
+    ash__mutex_assert_held(&lock->collection->mutex);
+    ash_lock *at = r->lines[ASH_LOCK_WANT_WRITE].head;
+    while (at != NULL && !(at->queued && bson_oid_equal(&at->h, &r->first)))
+        at = at->next_waiter;
+    return at != NULL && at->async && !at->busy && !at->cancel ? at : NULL;
+}
+
+static int let_go(ash_lock_collection *c, const ash_lock_grant *g, ending *e, ash_error *err)
+{
+    bool found = false;
+    int rc = 0;
+    if (e->remove) {
+        rc = ash__lock_delete(c, g, &e->doc, err);
+        if (rc == 0)
+            show_removed(&e->doc);
+        return rc;
+    }
+    e->sent_ms = ash__clock_ms();
+    if (e->heir != NULL)
+        rc = ash__lock_pass(e->heir, g, &e->heirs, &e->doc, &found, err);
+    e->inherited = rc == 0 && found && e->heirs.doc != NULL;
+    if (rc == 0 && !found)
+        rc = ash__lock_give(c, g, &e->doc, err);
+    return rc;
+}
+
+static void settle_heir(ending *e)
+{
+    if (e->inherited)
+        ash__lock_accept(e->heir, &e->heirs, e->sent_ms);
+    ash__lock_release_busy(e->heir);
+    if (!e->inherited)
+        ash__lock_nudge(e->heir);
+    else if (e->heir->fn != NULL) /* the worker delivers */
+        ash__lock_make_ready(e->heir);
+}
+
+/* Who may have it now; what the next tries go by (brief.h). */
+static void tell_others(ash_lock *lock, ending *e, bool gone)
+{
+    ash_lock_collection *c = lock->collection;
+    ash_lock_resource *r = lock->resource;
+    bool there = gone && !e->remove;
+    r->known = there;
+    r->busy = there && ash__lock_is_busy(&e->doc);
+    if (there)
+        ash__lock_note_answer(r, &e->doc);
+    if (e->heir != NULL)
+        settle_heir(e);
+    if (e->inherited)
+        return;
+    if (there)
+        ash__lock_wake_by(r, &e->doc, ash__clock_ms() + c->server_offset_ms);
+    else
+        ash__lock_resource_wake(r, ASH_LOCK_CHANCE_ANY);
+}
+
+static void push_end(ash_lock *lock, ending *e, int rc, const ash_error *why)
+{
+    if (rc != 0) {
+        ash__lock_event_push(lock, rc == ASH_ELOST ? ASH_LOCK_LOST : ASH_LOCK_ERROR, NULL, why);
+        return;
+    }
+    if (e->inherited)
+        show_released(&e->doc);
+    ash__lock_event_push(lock, e->remove ? ASH_LOCK_REMOVED : ASH_LOCK_RELEASED, &e->doc, NULL);
+    bson_destroy(&e->doc);
+}
+
 static int end_hold(ash_lock *lock, bool remove, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
     ash_lock_grant g = {0};
     ash_error why = ASH_ERROR_INIT;
-    bson_t doc;
+    ending e = {.remove = remove};
     int rc = begin(lock, &g, err);
     if (rc != 0)
         return rc;
+    ash__mutex_lock(&c->mutex);
     if (remove && !g.write) {
         rc = ash__fail(err, ASH_ESTATE, "a read lock cannot be removed, only released");
-        ash__mutex_lock(&c->mutex);
         finish(lock, &g);
         return rc;
     }
-    rc = remove ? ash__lock_delete(c, &g, &doc, &why) : ash__lock_give(c, &g, &doc, &why);
-    if (rc == 0 && remove)
-        show_removed(&doc);
+    e.heir = g.write && !remove ? choose_heir(lock) : NULL;
+    if (e.heir != NULL)
+        e.heir->busy = true;
+    ash__mutex_unlock(&c->mutex);
+    rc = let_go(c, &g, &e, &why);
     ash__mutex_lock(&c->mutex);
-    /* What the next try goes by (brief.h). */
-    lock->resource->known = rc == 0 && !remove;
-    lock->resource->busy = rc == 0 && ash__lock_is_busy(&doc);
     if (still(lock, &g))
         /* Lost is lost; after any other failure the document may still say that it is held. */
         ash__lock_drop(lock, rc != 0 && rc != ASH_ELOST);
-    if (rc == 0 && !remove)
-        ash__lock_wake_by(lock->resource, &doc, ash__clock_ms() + c->server_offset_ms);
-    else
-        ash__lock_resource_wake(lock->resource, ASH_LOCK_CHANCE_ANY);
-    if (rc == 0)
-        ash__lock_event_push(lock, remove ? ASH_LOCK_REMOVED : ASH_LOCK_RELEASED, &doc, NULL);
-    else
-        ash__lock_event_push(lock, rc == ASH_ELOST ? ASH_LOCK_LOST : ASH_LOCK_ERROR, NULL, &why);
+    tell_others(lock, &e, rc == 0);
+    push_end(lock, &e, rc, &why);
     finish(lock, &g);
-    if (rc == 0)
-        bson_destroy(&doc);
-    else if (err != NULL)
+    if (rc != 0 && err != NULL)
         *err = why;
     return rc;
 }

@@ -65,6 +65,7 @@ enum ash_lock_want {
 /* First come first. */
 typedef struct ash_lock_line {
     ash_lock *head, *tail;
+    int count;
 } ash_lock_line;
 
 /* What the locks of one process on one resource share.  Exists while one of them is open. */
@@ -78,8 +79,10 @@ typedef struct ash_lock_resource {
     bson_value_t doc_id; /* of the lock document, once seen */
     bool known, busy;    /* the last answer was seen; it said that others want or have the lock */
     ash_lock_line lines[ASH_LOCK_WANTS]; /* requests that wait, by what they want */
-    bson_oid_t join;                     /* our readers' entry … */
-    int members;                         /* … and how many they are; 0: none */
+    int queued;                          /* how many of the writers stand in the document's queue */
+    bson_oid_t first; /* who stood first there by the last answer; zeros: nobody */
+    bson_oid_t join;  /* our readers' entry … */
+    int members;      /* … and how many they are; 0: none */
 } ash_lock_resource;
 
 /* A lock object, by ash_lock_get_state().  Of the documents: programs.h.
@@ -179,15 +182,22 @@ enum ash_lock_outcome { ASH_LOCK_GRANTED = 0, ASH_LOCK_REFUSED = 1 };
 /* One try. */
 typedef struct ash_lock_asking {
     bool write;
-    bool wait;              /* a writer that is refused stays in the document's queue */
-    bool first;             /* of this request: it is in no queue yet */
-    bool called;            /* the document names it as the next one */
-    const bson_oid_t *join; /* our readers' entry, or NULL */
-    int readers;            /* how many come in with this one grant; of a writer 1 */
+    bool wait;                          /* a writer that is refused stays in the document's queue */
+    bool first;                         /* of this request: it is in no queue yet */
+    bool called;                        /* the document names it as the next one */
+    const bson_oid_t *join;             /* our readers' entry, or NULL */
+    const struct ash_lock_party *party; /* who comes along */
 } ash_lock_asking;
 /* ASH_LOCK_GRANTED: *g is filled (release it); its count is that of the first of the readers, the
  * others have the next ones.  ASH_LOCK_REFUSED: *doc says why (destroy it).  Else
  * an error. */
+/* As the document came back: what later tries go by. */
+void ash__lock_note_answer(ash_lock_resource *r, const bson_t *doc);
+/* A write lock goes from g's holder to `heir`, the first in the queue, at one moment.  *found false:
+ * nothing was changed.  *doc: as it is then; initialised when found.  *out: the heir's, or without a
+ * doc, when it has to ask for itself. */
+int ash__lock_pass(ash_lock *heir, const ash_lock_grant *g, ash_lock_grant *out, bson_t *doc,
+                   bool *found, ash_error *err);
 int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant *g, bson_t *doc,
                   ash_error *err);
 /* What the document must still say for the grant to hold. */
@@ -271,14 +281,20 @@ void ash__lock_release_busy(ash_lock *lock);
 
 /* ---- party.c: all under the mutex ---- */
 
-enum { ASH_LOCK_PARTY_MAX = 31 };
-/* Readers that wait here and come along with another one's try; each is busy meanwhile. */
+enum { ASH_LOCK_PARTY_MAX = 15 };
+/* So many writers of a process stand in a document's queue, at most: the others enter when these
+ * are through, all at once. */
+enum { ASH_LOCK_QUEUED_MAX = 8 };
+/* Those who wait here for the same and come along with another one's try: readers come in with it,
+ * writers enter the queue behind it.  Each is busy meanwhile. */
 typedef struct ash_lock_party {
     ash_lock *members[ASH_LOCK_PARTY_MAX];
     int count;
 } ash_lock_party;
 void ash__lock_party_gather(ash_lock *leader, ash_lock_party *p);
-/* The three let them go: in, waiting on, or each to a try of its own. */
+/* Writers: from now on they may have entries in the document. */
+void ash__lock_note_queued(ash_lock *leader, const ash_lock_party *p);
+/* The three let them go: readers in, waiting on, or each to a try of its own. */
 void ash__lock_party_admit(ash_lock_party *p, const ash_lock_grant *g, int64_t sent_ms);
 void ash__lock_party_refuse(ash_lock_party *p, const bson_t *doc);
 void ash__lock_party_dissolve(ash_lock_party *p);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readers of this process that come in by one move: thousands would take as many, and be at the
- * door when the next writer's turn has come. */
+/* Those of this process who go by one move: thousands of readers would take as many to come in, and
+ * be at the door when the next writer's turn has come; and a crowd of writers that stands in the
+ * document's queue in one run can hand the lock on among themselves. */
 #include "lock/lock.h"
 
 #include "base/mem.h"
@@ -17,15 +18,28 @@ static bool may_join(const ash_lock *leader, const ash_lock *lock)
 
 void ash__lock_party_gather(ash_lock *leader, ash_lock_party *p)
 {
+    ash_lock_resource *r = leader->resource;
+    bool write = leader->want == ASH_LOCK_WANT_WRITE;
+    int room = write ? ASH_LOCK_QUEUED_MAX - 1 - r->queued : ASH_LOCK_PARTY_MAX;
     ash__mutex_assert_held(&leader->collection->mutex);
     p->count = 0;
-    ash_lock *at = leader->resource->lines[ASH_LOCK_WANT_READ].head;
-    for (; at != NULL && p->count < ASH_LOCK_PARTY_MAX; at = at->next_waiter) {
-        if (!may_join(leader, at))
+    ash_lock *at = r->lines[leader->want].head;
+    for (; at != NULL && p->count < room; at = at->next_waiter) {
+        if (at->queued || !may_join(leader, at))
             continue;
         at->busy = true;
         p->members[p->count++] = at;
     }
+}
+
+void ash__lock_note_queued(ash_lock *leader, const ash_lock_party *p)
+{
+    ash_lock_resource *r = leader->resource;
+    ash__mutex_assert_held(&leader->collection->mutex);
+    r->queued += !leader->queued + p->count;
+    leader->queued = true;
+    for (int i = 0; i < p->count; i++)
+        p->members[i]->queued = true;
 }
 
 void ash__lock_party_admit(ash_lock_party *p, const ash_lock_grant *g, int64_t sent_ms)

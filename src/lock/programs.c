@@ -90,7 +90,7 @@ static const char apply_write[] =
     "   'w': {'$add': ['$writes', 1]}, 'since': '$$NOW',"
     "   'exp': {'$add': ['$$NOW', '$_q.life']}, 'host': '$_q.host', 'pid': '$_q.pid'}],"
     "   '$holders']},"
-    " 'waiters': {'$cond': ['$_t.go',"
+    " 'waiters': {'$concatArrays': [{'$cond': ['$_t.go',"
     "   {'$filter': {'input': '$waiters', 'as': 'x', 'cond': {'$ne': ['$$x.h', '$_q.h']}}},"
     "   {'$cond': [{'$not': ['$_q.wait']}, '$waiters',"
     "   {'$cond': [{'$in': ['$_q.h', '$waiters.h']},"
@@ -99,6 +99,9 @@ static const char apply_write[] =
     "       {'$mergeObjects': ['$$x', {'exp': {'$add': ['$$NOW', '$_q.ttl']}}]}, '$$x']}}},"
     "     {'$concatArrays': ['$waiters', [{'h': '$_q.h', 'since': '$$NOW',"
     "       'exp': {'$add': ['$$NOW', '$_q.ttl']}, 'host': '$_q.host', 'pid': '$_q.pid'}]]}]}]}]},"
+    "   {'$map': {'input': {'$ifNull': ['$_q.others', []]}, 'as': 'x', 'in': {'h': '$$x',"
+    "     'since': '$$NOW', 'exp': {'$add': ['$$NOW', '$_q.ttl']}, 'host': '$_q.host',"
+    "     'pid': '$_q.pid'}}}]},"
     " 'req_since': {'$cond': ['$_t.go', null, '$req_since']},"
     " 'next': {'$cond': ['$_t.go', null, '$next']},"
     " 'last': {'$cond': ['$_t.go', {'h': '$_q.h', 'mode': 'write', 'at': '$$NOW'}, '$last']}"
@@ -158,12 +161,12 @@ static const char leave_read[] =
     " 'next': {'$cond': [{'$eq': ['$read_locks', 0]},"
     "   {'$ifNull': [{'$arrayElemAt': ['$waiters.h', 0]}, null]}, '$next']}}},";
 
-/* When writers wait as well as readers, these go first for a short while; then the writers have as
- * long, which `turn`, the end of the readers' last one, tells (null is earlier than any date). */
+/* When writers wait as well as readers, these go first for a short while; then the writers have
+ * theirs, which `turn`, the end of the readers' last one, tells (null is earlier than any date). */
 static const char leave_write[] =
     "{'$set': {'_t.pass': {'$and': [{'$ne': [{'$ifNull': ['$waiters', []]}, []]},"
     "  {'$gt': ['$readers_wait', '$$NOW']},"
-    "  {'$lte': [{'$add': ['$turn', '$_q.turn']}, '$$NOW']}]}}},"
+    "  {'$lte': [{'$add': ['$turn', '$_q.rest']}, '$$NOW']}]}}},"
     "{'$set': {'write_lock': false, 'write_req': false, 'own_req': false, 'read_locks': 0,"
     " 'meta': null, 'expires': '$$NOW', 'holders': [],"
     " 'next': {'$ifNull': [{'$arrayElemAt': ['$waiters.h', 0]}, null]},"

@@ -133,13 +133,18 @@ static void remember_doc_id(ash_lock *lock, const bson_t *doc)
 static void end_request(ash_lock *lock, ash_lock_state state, const bson_t *doc)
 {
     ash__mutex_assert_held(&lock->collection->mutex);
+    ash_lock_resource *r = lock->resource;
     ash_lock *heir = ash__lock_resource_leave(lock);
+    r->queued -= lock->queued;
     /* Who is the first now has nobody to try for it any more.  What a queued one would learn from a
      * try, the document says already. */
     if (heir != NULL && doc != NULL && heir->queued && state == ASH_LOCK_WRITING)
         ash__lock_plan(heir, doc);
     else
         ash__lock_nudge(heir);
+    /* Those who stayed outside the queue enter it now. */
+    if (r->queued == 0)
+        ash__lock_nudge(r->lines[ASH_LOCK_WANT_WRITE].head);
     lock->want = ASH_LOCK_WANT_NOTHING;
     lock->woken = lock->called = lock->queued = lock->cancel = false;
     lock->state = state;
@@ -227,12 +232,11 @@ static int attempt(ash_lock *lock, bool wait, ash_lock_party *party, bson_t *doc
 {
     ash_lock_collection *c = lock->collection;
     bson_oid_t join;
-    ash_lock_asking asking = {.wait = wait, .readers = 1};
+    ash_lock_asking asking = {.wait = wait, .party = party};
     ash__mutex_lock(&c->mutex);
     lock->woken = false;
-    if (lock->want == ASH_LOCK_WANT_READ && wait)
+    if (wait && !lock->queued)
         ash__lock_party_gather(lock, party);
-    asking.readers += party->count;
     if (lock->want == ASH_LOCK_WANT_READ && lock->resource->members > 0) {
         bson_oid_copy(&lock->resource->join, &join);
         asking.join = &join;
@@ -242,7 +246,8 @@ static int attempt(ash_lock *lock, bool wait, ash_lock_party *party, bson_t *doc
     asking.called = lock->called && lock->queued;
     lock->called = false;
     /* Noted before it is sent: when the answer is lost, the entry may be there all the same. */
-    lock->queued = lock->queued || (asking.write && wait);
+    if (asking.write && wait)
+        ash__lock_note_queued(lock, party);
     ash__mutex_unlock(&c->mutex);
     return ash__lock_try(lock, &asking, g, doc, err);
 }
@@ -259,6 +264,32 @@ static void call_first_in_queue(ash_lock *lock, const bson_t *doc)
         ash__lock_wake_writer(lock->resource, bson_iter_oid(&at));
 }
 
+/* In a crowd of writers those of before stand in the document's queue, and this one enters it with
+ * the next. */
+static bool is_in_crowd(const ash_lock *lock)
+{
+    const ash_lock_resource *r = lock->resource;
+    return lock->want == ASH_LOCK_WANT_WRITE && !lock->queued && r->queued > 0 &&
+           r->lines[ASH_LOCK_WANT_WRITE].count > ASH_LOCK_QUEUED_MAX;
+}
+
+/* Somebody in front tries, and takes this one along. */
+static bool stays_outside(ash_lock *lock)
+{
+    ash_lock_collection *c = lock->collection;
+    ash__mutex_lock(&c->mutex);
+    bool follows = lock->want == ASH_LOCK_WANT_READ && lock->async && lock->settings.meta == NULL;
+    bool outside = !ash__lock_is_head(lock) && (follows || is_in_crowd(lock));
+    if (outside) {
+        lock->woken = false;
+        lock->due_ms = lock->deadline_ms;
+        if (lock->async)
+            ash__lock_due(c, lock->due_ms);
+    }
+    ash__mutex_unlock(&c->mutex);
+    return outside;
+}
+
 int ash__lock_step(ash_lock *lock, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
@@ -271,6 +302,8 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
     bool wait = sent < lock->deadline_ms;
     if (lock->cancel)
         return give_up(lock, ASH_EINTERRUPTED, NULL, err);
+    if (wait && stays_outside(lock))
+        return NOT_YET;
     limit(lock, wait ? lock->deadline_ms : sent, &lock->cancel_asking);
     int rc = attempt(lock, wait, &party, &doc, &g, &why);
     ash__lock_limit(0, NULL);
@@ -285,7 +318,10 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
         return give_up_on_error(lock, rc, &why, err);
     ash__mutex_lock(&c->mutex);
     if (rc == ASH_LOCK_GRANTED) {
-        ash__lock_party_admit(&party, &g, sent);
+        if (g.write)
+            ash__lock_party_refuse(&party, g.doc);
+        else
+            ash__lock_party_admit(&party, &g, sent);
         ash__lock_accept(lock, &g, sent);
         ash__mutex_unlock(&c->mutex);
         return 0;

@@ -65,6 +65,7 @@ void ash__lock_resource_enlist(ash_lock *lock)
     else
         line->head = lock;
     line->tail = lock;
+    line->count++;
     lock->listed = true;
     if (!r->waiting) {
         r->waiting = true;
@@ -112,6 +113,7 @@ ash_lock *ash__lock_resource_leave(ash_lock *lock)
     else
         line->tail = lock->prev_waiter;
     lock->listed = false;
+    line->count--;
     if (r->lines[ASH_LOCK_WANT_READ].head == NULL && r->lines[ASH_LOCK_WANT_WRITE].head == NULL)
         stop_waiting(lock->collection, r);
     return was_head ? line->head : NULL;

@@ -54,7 +54,7 @@ static bool read_fields(bson_iter_t *fields, ash_lock_news *news, bson_iter_t *n
     while (bson_iter_next(fields)) {
         const char *path = bson_iter_key(fields);
         chance |= (int)chance_of(fields);
-        if (strcmp(path, "write_lock") == 0 && bson_iter_as_bool(fields)) {
+        if (strcmp(path, "writes") == 0) {
             *news = (ash_lock_news){news->doc_id, ASH_LOCK_CHANCE_NONE, NULL};
             return false;
         }
@@ -163,14 +163,41 @@ void ash__lock_want_watch(ash_lock_collection *c)
     ash__cond_broadcast(&c->watcher_wake);
 }
 
-static int watch(ash_lock_collection *c)
+/* Most of what a crowd does allows nothing to anybody (see read_fields), and telling each of those
+ * who watch costs the store more than the change did: such events stay there. */
+static const char worth_telling[] =
+    "{'stages': [{'$match': {'$nor': ["
+    " {'updateDescription.updatedFields.writes': {'$exists': true}},"
+    " {'updateDescription.updatedFields.read_locks': {'$gt': 0},"
+    "  'updateDescription.updatedFields.write_lock': {'$exists': false},"
+    "  'updateDescription.updatedFields.write_req': {'$exists': false}}]}}]}";
+
+static int open_stream(ash_lock_collection *c, ash_cursor **out)
 {
     ash_watch_options o = ASH_WATCH_OPTIONS_INIT;
-    ash_cursor *cursor = NULL;
-    ash_batch batch = {0};
+    bson_t parsed, pipeline;
+    bson_iter_t stages;
+    const uint8_t *bytes;
+    uint32_t len;
+    int rc = ash__lock_parse(worth_telling, &parsed, NULL);
+    if (rc != 0)
+        return rc;
+    ash_assert(bson_iter_init_find(&stages, &parsed, "stages"));
+    bson_iter_array(&stages, &len, &bytes);
+    ash_assert(bson_init_static(&pipeline, bytes, len));
+    o.pipeline = &pipeline;
     o.op.cancel = &c->closing;
     o.max_await_ms = AWAIT_MS;
-    int rc = ash_store_watch(c->store, c->db, c->name, &o, &cursor, NULL);
+    rc = ash_store_watch(c->store, c->db, c->name, &o, out, NULL);
+    bson_destroy(&parsed);
+    return rc;
+}
+
+static int watch(ash_lock_collection *c)
+{
+    ash_cursor *cursor = NULL;
+    ash_batch batch = {0};
+    int rc = open_stream(c, &cursor);
     if (rc != 0)
         return rc;
     /* What happened before the stream was open is found by trying once, which this calls for. */
