@@ -301,6 +301,7 @@ static void follow_stages(const bson_t *q, bson_t *stages)
     BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
     append_grant(&set, true, q);
+    BSON_APPEND_INT32(&set, "read_locks", 0);
     BSON_APPEND_BOOL(&set, "write_req", false);
     BSON_APPEND_BOOL(&set, "own_req", false);
     BSON_APPEND_NULL(&set, "req_since");
@@ -333,11 +334,12 @@ int ash__lock_brief_pass(ash_lock_collection *c, const ash_lock_grant *g, const 
     ash__lock_ownership(g, &filter);
     if (bson_iter_init_find(&h, q, "h"))
         bson_append_iter(&filter, "waiters.0.h", -1, &h);
-    /* Not when a release would give the readers their turn. */
-    BCON_APPEND(&filter, "$expr", "{", "$or", "[", "{", "$lte", "[", BCON_UTF8("$readers_wait"),
-                BCON_UTF8("$$NOW"), "]", "}", "{", "$gt", "[", "{", "$add", "[", BCON_UTF8("$turn"),
-                BCON_INT64(ash__lock_int(q, "rest")), "]", "}", BCON_UTF8("$$NOW"), "]", "}", "]",
-                "}");
+    /* Not when it is the readers' turn, or a release would give it to them. */
+    BCON_APPEND(&filter, "$expr", "{", "$and", "[", "{", "$lte", "[", BCON_UTF8("$turn"),
+                BCON_UTF8("$$NOW"), "]", "}", "{", "$or", "[", "{", "$lte", "[",
+                BCON_UTF8("$readers_wait"), BCON_UTF8("$$NOW"), "]", "}", "{", "$gt", "[", "{",
+                "$add", "[", BCON_UTF8("$turn"), BCON_INT64(ash__lock_int(q, "rest")), "]", "}",
+                BCON_UTF8("$$NOW"), "]", "}", "]", "}", "]", "}");
     follow_stages(q, &stages);
     const change how = {&filter, ash__lock_view(&stages, BSON_TYPE_ARRAY), false};
     int rc = make_change(c, &how, doc, found, err);

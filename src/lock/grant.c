@@ -10,6 +10,9 @@
 /* How long a waiting writer is believed to live, and readers to wait, without being heard of: a
  * dead one holds up the others so long. */
 #define WAITER_TTL_POLLS 2
+/* Readers ask again after four intervals where changes are told.  Believing dead ones costs no more
+ * than one turn that nobody takes. */
+#define READERS_TTL_POLLS 10
 /* Readers go first so long after a writer, and then writers have their turn.  Readers are many at
  * once, and those inside when their turn ends still have to leave, so theirs is the shorter one. */
 #define READERS_TURN_MS 50
@@ -184,7 +187,7 @@ static void append_party(bson_t *q, const ash_lock_asking *asking)
 static bson_t *try_parameters(const ash_lock *lock, const ash_lock_asking *asking)
 {
     const ash_lock_settings *s = &lock->settings;
-    int64_t ttl = WAITER_TTL_POLLS * s->poll_ms;
+    int64_t ttl = (asking->write ? WAITER_TTL_POLLS : READERS_TTL_POLLS) * s->poll_ms;
     bson_t *q = ash__lock_parameters(lock->collection, &lock->h);
     if (asking->join != NULL)
         BSON_APPEND_OID(q, "join", asking->join);
@@ -319,21 +322,23 @@ int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant 
     return settle_or_give_back(c, g, err);
 }
 
-int ash__lock_pass(ash_lock *heir, const ash_lock_grant *g, ash_lock_grant *out, bson_t *doc,
-                   bool *found, ash_error *err)
+int ash__lock_pass(ash_lock *heir, const ash_lock_grant *g, ash_lock_passing *out, ash_error *err)
 {
     static const ash_lock_party alone;
     const ash_lock_asking asking = {.write = true, .wait = true, .party = &alone};
     bson_t *q = try_parameters(heir, &asking);
-    int rc = ash__lock_brief_pass(heir->collection, g, q, doc, found, err);
+    int rc = ash__lock_brief_pass(heir->collection, g, q, &out->doc, &out->done, err);
     bson_destroy(q);
-    if (rc != 0 || !*found)
+    out->heir_rc = rc;
+    if (rc == 0 && out->done)
+        out->heir_rc = take_grant(&out->grant, &out->doc, true, &out->heir_why);
+    else if (rc != 0 && err != NULL)
+        out->heir_why = *err;
+    if (rc != 0 || !out->done || out->heir_rc != 0)
         return rc;
+    note_entry(&out->grant, &heir->h, NULL);
     /* Whatever becomes of the heir's, g's holder has let go. */
-    if (take_grant(out, doc, true, NULL) == 0) {
-        note_entry(out, &heir->h, NULL);
-        (void)settle_or_give_back(heir->collection, out, NULL);
-    }
+    out->heir_rc = settle_or_give_back(heir->collection, &out->grant, &out->heir_why);
     return 0;
 }
 

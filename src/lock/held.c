@@ -102,11 +102,19 @@ static void show_removed(bson_t *doc)
 
 /* The document as it was when the lock had gone from one of this process to the next, between the
  * two. */
-static void show_released(bson_t *doc)
+static void show_released(bson_t *doc, int64_t writes)
 {
     bson_t shown = BSON_INITIALIZER;
-    bson_copy_to_excluding_noinit(doc, &shown, "write_lock", "meta", "holders", NULL);
+    bson_iter_t at;
+    bool wide = bson_iter_init_find(&at, doc, "writes") && BSON_ITER_HOLDS_INT64(&at);
+    bson_copy_to_excluding_noinit(doc, &shown, "expires", "write_lock", "writes", "meta", "holders",
+                                  NULL);
+    BSON_APPEND_DATE_TIME(&shown, "expires", ash__lock_date(doc, "last.at"));
     BSON_APPEND_BOOL(&shown, "write_lock", false);
+    if (wide)
+        BSON_APPEND_INT64(&shown, "writes", writes);
+    else
+        BSON_APPEND_INT32(&shown, "writes", (int32_t)writes);
     BSON_APPEND_NULL(&shown, "meta");
     BCON_APPEND(&shown, "holders", "[", "]");
     bson_destroy(doc);
@@ -117,9 +125,8 @@ static void show_released(bson_t *doc)
 /* How a hold ends. */
 typedef struct ending {
     bool remove;
-    ash_lock *heir;       /* may get it next; busy meanwhile; or NULL */
-    ash_lock_grant heirs; /* its grant, … */
-    bool inherited;       /* … if it got it */
+    ash_lock *heir; /* may get it next; busy meanwhile; or NULL */
+    ash_lock_passing passing;
     int64_t sent_ms;
     bson_t doc; /* when it went well */
 } ending;
@@ -135,9 +142,23 @@ static ash_lock *choose_heir(const ash_lock *lock)
     return at != NULL && at->async && !at->busy && !at->cancel ? at : NULL;
 }
 
+static int pass_on(ash_lock_collection *c, const ash_lock_grant *g, ending *e, ash_error *err)
+{
+    e->sent_ms = ash__clock_ms();
+    /* The heir's time must not pass by while the store does not answer. */
+    if (c->remote)
+        ash__lock_limit(e->sent_ms + ASH_LOCK_ANSWER_MS, NULL);
+    int rc = ash__lock_pass(e->heir, g, &e->passing, err);
+    ash__lock_limit(0, NULL);
+    if (e->passing.done)
+        e->doc = e->passing.doc;
+    if (e->passing.heir_rc != 0)
+        ash__lock_fail(e->heir, e->passing.heir_rc, &e->passing.heir_why);
+    return rc;
+}
+
 static int let_go(ash_lock_collection *c, const ash_lock_grant *g, ending *e, ash_error *err)
 {
-    bool found = false;
     int rc = 0;
     if (e->remove) {
         rc = ash__lock_delete(c, g, &e->doc, err);
@@ -145,23 +166,27 @@ static int let_go(ash_lock_collection *c, const ash_lock_grant *g, ending *e, as
             show_removed(&e->doc);
         return rc;
     }
-    e->sent_ms = ash__clock_ms();
     if (e->heir != NULL)
-        rc = ash__lock_pass(e->heir, g, &e->heirs, &e->doc, &found, err);
-    e->inherited = rc == 0 && found && e->heirs.doc != NULL;
-    if (rc == 0 && !found)
+        rc = pass_on(c, g, e, err);
+    if (rc == 0 && !e->passing.done)
         rc = ash__lock_give(c, g, &e->doc, err);
     return rc;
 }
 
+static bool is_inherited(const ending *e)
+{
+    return e->passing.done && e->passing.heir_rc == 0;
+}
+
 static void settle_heir(ending *e)
 {
-    if (e->inherited)
-        ash__lock_accept(e->heir, &e->heirs, e->sent_ms);
-    ash__lock_release_busy(e->heir);
-    if (!e->inherited)
+    bool waits = !is_inherited(e) && e->passing.heir_rc == 0;
+    if (is_inherited(e))
+        ash__lock_accept(e->heir, &e->passing.grant, e->sent_ms);
+    else if (waits)
         ash__lock_nudge(e->heir);
-    else if (e->heir->fn != NULL) /* the worker delivers */
+    ash__lock_release_busy(e->heir);
+    if (!waits && e->heir->fn != NULL) /* the worker delivers */
         ash__lock_make_ready(e->heir);
 }
 
@@ -177,7 +202,7 @@ static void tell_others(ash_lock *lock, ending *e, bool gone)
         ash__lock_note_answer(r, &e->doc);
     if (e->heir != NULL)
         settle_heir(e);
-    if (e->inherited)
+    if (is_inherited(e))
         return;
     if (there)
         ash__lock_wake_by(r, &e->doc, ash__clock_ms() + c->server_offset_ms);
@@ -185,14 +210,15 @@ static void tell_others(ash_lock *lock, ending *e, bool gone)
         ash__lock_resource_wake(r, ASH_LOCK_CHANCE_ANY);
 }
 
-static void push_end(ash_lock *lock, ending *e, int rc, const ash_error *why)
+static void push_end(ash_lock *lock, const ash_lock_grant *g, ending *e, int rc,
+                     const ash_error *why)
 {
     if (rc != 0) {
         ash__lock_event_push(lock, rc == ASH_ELOST ? ASH_LOCK_LOST : ASH_LOCK_ERROR, NULL, why);
         return;
     }
-    if (e->inherited)
-        show_released(&e->doc);
+    if (e->passing.done)
+        show_released(&e->doc, g->writes);
     ash__lock_event_push(lock, e->remove ? ASH_LOCK_REMOVED : ASH_LOCK_RELEASED, &e->doc, NULL);
     bson_destroy(&e->doc);
 }
@@ -222,7 +248,7 @@ static int end_hold(ash_lock *lock, bool remove, ash_error *err)
         /* Lost is lost; after any other failure the document may still say that it is held. */
         ash__lock_drop(lock, rc != 0 && rc != ASH_ELOST);
     tell_others(lock, &e, rc == 0);
-    push_end(lock, &e, rc, &why);
+    push_end(lock, &g, &e, rc, &why);
     finish(lock, &g);
     if (rc != 0 && err != NULL)
         *err = why;

@@ -22,6 +22,7 @@
 #define ASH_LOCK_NEVER     INT64_MAX
 #define ASH_LOCK_QUEUE_MAX 64
 #define ASH_LOCK_BUCKETS   4096
+#define ASH_LOCK_ANSWER_MS 3000 /* how long a wait goes on behind its time for want of an answer */
 
 typedef struct ash_lock_settings {
     int64_t life_ms; /* 0: a lease, kept alive */
@@ -193,13 +194,18 @@ typedef struct ash_lock_asking {
  * an error. */
 /* As the document came back: what later tries go by. */
 void ash__lock_note_answer(ash_lock_resource *r, const bson_t *doc);
-/* A write lock goes from g's holder to `heir`, the first in the queue, at one moment.  *found false:
- * nothing was changed.  *doc: as it is then; initialised when found.  *out: the heir's, or without a
- * doc, when it has to ask for itself. */
-int ash__lock_pass(ash_lock *heir, const ash_lock_grant *g, ash_lock_grant *out, bson_t *doc,
-                   bool *found, ash_error *err);
 int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant *g, bson_t *doc,
                   ash_error *err);
+/* A write lock that goes from its holder to the first in the queue, at one moment. */
+typedef struct ash_lock_passing {
+    bool done;            /* else nothing was changed */
+    bson_t doc;           /* done: as it is then; the caller's to destroy */
+    ash_lock_grant grant; /* the heir's, if it has it; its own from there on */
+    int heir_rc;          /* what the heir's request came to; 0 also when it only waits on */
+    ash_error heir_why;
+} ash_lock_passing;
+/* out is zeroed before.  An error: whether the heir got it is unknown. */
+int ash__lock_pass(ash_lock *heir, const ash_lock_grant *g, ash_lock_passing *out, ash_error *err);
 /* What the document must still say for the grant to hold. */
 void ash__lock_ownership(const ash_lock_grant *g, bson_t *filter);
 /* The three check that the document still says what g says: else ASH_ELOST. *doc: as it is then;
@@ -273,6 +279,8 @@ bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b);
 /* ---- request.c ---- */
 
 int ash__lock_step(ash_lock *lock, ash_error *err); /* 1: not yet */
+/* The request of one that is busy ends, since the store failed. */
+void ash__lock_fail(ash_lock *lock, int rc, const ash_error *why);
 /* The grant is the lock's, which owns what g points to from here on. */
 void ash__lock_accept(ash_lock *lock, const ash_lock_grant *g, int64_t sent_ms);
 void ash__lock_plan(ash_lock *lock, const bson_t *doc); /* when to try again, as doc has it */

@@ -28,6 +28,9 @@ void ash__lock_party_gather(ash_lock *leader, ash_lock_party *p)
         if (at->queued || !may_join(leader, at))
             continue;
         at->busy = true;
+        /* This try is theirs too; whoever calls them from here on tells of something newer. */
+        at->woken = at->called = false;
+        ash__lock_unready(at);
         p->members[p->count++] = at;
     }
 }
@@ -61,20 +64,15 @@ void ash__lock_party_refuse(ash_lock_party *p, const bson_t *doc)
 {
     for (int i = 0; i < p->count; i++) {
         ash_lock *lock = p->members[i];
-        lock->woken = false;
-        ash__lock_unready(lock);
         ash__lock_plan(lock, doc);
         ash__lock_release_busy(lock);
-        if (lock->cancel)
-            ash__lock_nudge(lock);
     }
 }
 
 void ash__lock_party_dissolve(ash_lock_party *p)
 {
     for (int i = 0; i < p->count; i++) {
-        ash__lock_release_busy(p->members[i]);
-        p->members[i]->woken = false;
         ash__lock_nudge(p->members[i]);
+        ash__lock_release_busy(p->members[i]);
     }
 }

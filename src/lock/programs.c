@@ -169,7 +169,10 @@ static const char leave_write[] =
     "  {'$lte': [{'$add': ['$turn', '$_q.rest']}, '$$NOW']}]}}},"
     "{'$set': {'write_lock': false, 'write_req': false, 'own_req': false, 'read_locks': 0,"
     " 'meta': null, 'expires': '$$NOW', 'holders': [],"
-    " 'next': {'$ifNull': [{'$arrayElemAt': ['$waiters.h', 0]}, null]},"
+    " 'next': {'$cond': [{'$lt': [{'$arrayElemAt': ['$waiters.exp', 0]}, '$$NOW']},"
+    "   {'$ifNull': [{'$let': {'vars': {'x': {'$arrayElemAt': [{'$filter': {'input': '$waiters',"
+    "     'as': 'x', 'cond': {'$gte': ['$$x.exp', '$$NOW']}}}, 0]}}, 'in': '$$x.h'}}, null]},"
+    "   {'$ifNull': [{'$arrayElemAt': ['$waiters.h', 0]}, null]}]},"
     " 'turn': {'$cond': ['$_t.pass', {'$add': ['$$NOW', '$_q.turn']}, '$turn']},"
     " 'readers_wait': {'$cond': ['$_t.pass', null, '$readers_wait']}}},";
 

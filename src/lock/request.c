@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { NOT_YET = 1, ANSWER_MS = 3000 };
+enum { NOT_YET = 1 };
 
 void ash__lock_acquire_busy(ash_lock *lock)
 {
@@ -22,6 +22,9 @@ void ash__lock_release_busy(ash_lock *lock)
 {
     ash__mutex_assert_held(&lock->collection->mutex);
     lock->busy = false;
+    /* Called while somebody else had it in hand: the worker passed it over then. */
+    if (lock->woken && lock->async && lock->state == ASH_LOCK_WAITING)
+        ash__lock_make_ready(lock);
     ash__cond_broadcast(&lock->changed);
 }
 
@@ -180,7 +183,7 @@ void ash__lock_accept(ash_lock *lock, const ash_lock_grant *g, int64_t sent_ms)
 static void limit(const ash_lock *lock, int64_t from_ms, const volatile int *cancel)
 {
     if (lock->collection->remote)
-        ash__lock_limit(from_ms + ANSWER_MS, cancel);
+        ash__lock_limit(from_ms + ASH_LOCK_ANSWER_MS, cancel);
 }
 
 /* Where nobody answers, the entry in the queue ends by itself. */
@@ -212,7 +215,7 @@ static int give_up(ash_lock *lock, int code, const bson_t *doc, ash_error *err)
     return code;
 }
 
-static int give_up_on_error(ash_lock *lock, int rc, const ash_error *why, ash_error *err)
+void ash__lock_fail(ash_lock *lock, int rc, const ash_error *why)
 {
     ash_lock_collection *c = lock->collection;
     if (lock->queued && rc != ASH_ETIMEOUT) /* a store that is out of reach would not answer */
@@ -221,6 +224,11 @@ static int give_up_on_error(ash_lock *lock, int rc, const ash_error *why, ash_er
     end_request(lock, ASH_LOCK_FREE, NULL);
     ash__lock_event_push(lock, ASH_LOCK_ERROR, NULL, why);
     ash__mutex_unlock(&c->mutex);
+}
+
+static int give_up_on_error(ash_lock *lock, int rc, const ash_error *why, ash_error *err)
+{
+    ash__lock_fail(lock, rc, why);
     if (err != NULL)
         *err = *why;
     return rc;

@@ -2,6 +2,7 @@
 /* Resources: who of this process waits for one, in which order, and whom a change calls. */
 #include "lock/lock.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -156,6 +157,8 @@ void ash__lock_wake_by(ash_lock_resource *r, const bson_t *doc, int64_t server_n
 {
     bson_iter_t iter, first;
     bool read = ash__lock_int(doc, "read_locks") > 0;
+    if (ash__lock_bool(doc, "write_lock"))
+        return;
     if (!bson_iter_init(&iter, doc) || !bson_iter_find_descendant(&iter, "waiters.0.h", &first))
         ash__lock_resource_wake(r, read ? ASH_LOCK_CHANCE_READ : ASH_LOCK_CHANCE_ANY);
     else if (ash__lock_date(doc, "turn") >= server_now)
@@ -182,6 +185,23 @@ bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b)
     return same;
 }
 
+/* A writer is called who may be dead by now, and our readers may not have seen its entry: they look
+ * after one polling interval, when it has lapsed or will soon. */
+static void hasten_reader(ash_lock_resource *r)
+{
+    ash_lock *reader = r->lines[ASH_LOCK_WANT_READ].head;
+    if (reader == NULL)
+        return;
+    int64_t due = ash__clock_deadline(reader->settings.poll_ms);
+    if (due >= reader->due_ms)
+        return;
+    reader->due_ms = due;
+    if (reader->async)
+        ash__lock_due(reader->collection, due);
+    else
+        ash__cond_broadcast(&reader->changed);
+}
+
 void ash__lock_wake_document(ash_lock_collection *c, const ash_lock_news *news)
 {
     ash__mutex_assert_held(&c->mutex);
@@ -191,7 +211,9 @@ void ash__lock_wake_document(ash_lock_collection *c, const ash_lock_news *news)
             !ash__lock_same_value(&r->doc_id, news->doc_id))
             continue;
         ash__lock_resource_wake(r, news->chance);
-        if (news->next != NULL)
-            ash__lock_wake_writer(r, news->next);
+        if (news->next == NULL)
+            continue;
+        ash__lock_wake_writer(r, news->next);
+        hasten_reader(r);
     }
 }
