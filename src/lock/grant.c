@@ -417,18 +417,16 @@ int ash__lock_delete(ash_lock_collection *c, const ash_lock_grant *g, bson_t *do
     return rc;
 }
 
-int ash__lock_withdraw(ash_lock_collection *c, const bson_value_t *id, const bson_oid_t *h,
-                       ash_error *err)
+int ash__lock_withdraw(const ash_lock *lock, bson_t *doc, bool *found, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, doc;
-    bson_t *q = ash__lock_parameters(c, h);
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *q = ash__lock_parameters(lock->collection, &lock->h);
     const ash_lock_move move = {ASH_LOCK_WITHDRAW, &filter, q, false};
-    bool found;
-    ash__lock_filter_id(&filter, "files_id", id);
-    BSON_APPEND_OID(&filter, "waiters.h", h);
-    int rc = ash__lock_change(c, &move, &doc, &found, err);
-    if (rc == 0)
-        bson_destroy(&doc);
+    ash__lock_filter_id(&filter, "files_id", &lock->id);
+    BSON_APPEND_OID(&filter, "waiters.h", &lock->h);
+    int rc = ash__lock_change(lock->collection, &move, doc, found, err);
+    if (rc == 0 && !*found)
+        bson_destroy(doc);
     bson_destroy(&filter);
     bson_destroy(q);
     return rc;

@@ -214,9 +214,8 @@ int ash__lock_give(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc,
 int ash__lock_extend(ash_lock_collection *c, const ash_lock_grant *g, int64_t life_ms, bson_t *doc,
                      ash_error *err);
 int ash__lock_delete(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, ash_error *err);
-/* Leave the queue of writers. */
-int ash__lock_withdraw(ash_lock_collection *c, const bson_value_t *id, const bson_oid_t *h,
-                       ash_error *err);
+/* Leave the queue of writers.  *doc: as it is then; destroy it when it was *found. */
+int ash__lock_withdraw(const ash_lock *lock, bson_t *doc, bool *found, ash_error *err);
 /* One move of a lock document. */
 typedef struct ash_lock_move {
     enum ash_lock_program program;

@@ -187,11 +187,22 @@ static void limit(const ash_lock *lock, int64_t from_ms, const volatile int *can
 }
 
 /* Where nobody answers, the entry in the queue ends by itself. */
-static void withdraw(const ash_lock *lock)
+static void withdraw(ash_lock *lock)
 {
+    ash_lock_collection *c = lock->collection;
+    bson_t doc;
+    bool found = false;
     limit(lock, ash__clock_ms(), NULL);
-    ash__lock_withdraw(lock->collection, &lock->id, &lock->h, NULL);
+    int rc = ash__lock_withdraw(lock, &doc, &found, NULL);
     ash__lock_limit(0, NULL);
+    if (rc != 0 || !found)
+        return;
+    /* The others of this process need not wait for the news, which not every store tells. */
+    ash__mutex_lock(&c->mutex);
+    ash__lock_note_answer(lock->resource, &doc);
+    ash__lock_wake_by(lock->resource, &doc, ash__clock_ms() + c->server_offset_ms);
+    ash__mutex_unlock(&c->mutex);
+    bson_destroy(&doc);
 }
 
 /* Leave the queue in the document first: the next writer may be waiting for that. */
