@@ -28,6 +28,13 @@ case_command_sees_its_lock_and_the_store() {
     before=$(a cat note | cut -d' ' -f2)
     a lock y -- sh -c 'echo $ASHLAR_LOCK_TOKEN' >"$scratch/token"
     [ "$(cat "$scratch/token")" -gt "$before" ]
+    # It is asked for when the command begins, and never 0, whatever the lock and however often.
+    last=0
+    for how in '' --shared '' '' --shared; do
+        a lock $how z -- sh -c 'echo $ASHLAR_LOCK_TOKEN' >"$scratch/token"
+        [ "$(cat "$scratch/token")" -gt "$last" ]
+        last=$(cat "$scratch/token")
+    done
 }
 
 case_exclusion() {

@@ -12,6 +12,7 @@ typedef struct faulty {
     ash_store base;
     ash_store *inner;
     atomic_int countdown;
+    atomic_int calls;
     atomic_bool happened;
     bool done;
     int delay_ms;
@@ -41,6 +42,7 @@ static void note_concern(faulty *f, const bson_t *concern)
 static bool is_due(ash_store *store)
 {
     faulty *f = of(store);
+    atomic_fetch_add(&f->calls, 1);
     if (f->every_ms > 0)
         ash__clock_sleep_ms(f->every_ms);
     if (atomic_load(&f->countdown) <= 0 || atomic_fetch_sub(&f->countdown, 1) != 1)
@@ -249,6 +251,11 @@ void faulty_store_set(ash_store *store, int n, bool done, int delay_ms)
     f->before = NULL;
     atomic_store(&f->happened, false);
     atomic_store(&f->countdown, n);
+}
+
+int faulty_store_calls(const ash_store *store)
+{
+    return atomic_load(&((const faulty *)store)->calls);
 }
 
 void faulty_store_slow(ash_store *store, int every_ms)

@@ -16,6 +16,8 @@ void faulty_store_set(ash_store *store, int n, bool done, int delay_ms);
 /* From now on every call is late. */
 void faulty_store_slow(ash_store *store, int every_ms);
 bool faulty_store_happened(const ash_store *store);
+/* How many calls there were. */
+int faulty_store_calls(const ash_store *store);
 /* Before the n-th call from now on, something else happens: fn.  It may use the inner store, not
  * this one. */
 void faulty_store_before(ash_store *store, int n, void (*fn)(void *ctx), void *ctx);

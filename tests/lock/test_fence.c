@@ -127,12 +127,67 @@ static void test_lock_fence__changes_of_all_kinds(void **state)
     ash_bucket_free(b);
 }
 
+/* Asked when the lock is somebody else's: there is no answer any more, and nothing was changed. */
+static void test_lock_fence__token_is_asked_for_late(void **state)
+{
+    fixture *f = *state;
+    ash_lock *a = open_lock(f, f->c, "file", NULL), *b = open_lock(f, f->c, "file", NULL);
+    ash_fence fence = ASH_FENCE_INIT;
+    bson_value_t id = text_id("file");
+    assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
+    assert_ok(ash_lock_break(f->c, &id, "its holder hangs", &f->err), &f->err);
+    assert_ok(ash_lock_obtain_write(b, &f->err), &f->err);
+    bson_t *before = lock_doc(f, "file");
+    assert_int_equal(ash_lock_token(a), 0);
+    assert_int_equal(ash_lock_fence(a, &fence, &f->err), ASH_ELOST);
+    bson_t *after = lock_doc(f, "file");
+    assert_true(bson_equal(before, after));
+    int64_t token = ash_lock_token(b);
+    assert_true(token > 0);
+    assert_int_equal(ash_lock_token(b), token);
+    assert_ok(ash_lock_fence(b, &fence, &f->err), &f->err);
+    assert_true(fence.token == token);
+    assert_int_equal(ash_lock_token(a), 0);
+    bson_destroy(before);
+    bson_destroy(after);
+    ash_lock_free(a);
+    ash_lock_free(b);
+}
+
+/* The document goes now and then, and not every holder asks. */
+static void test_lock_fence__tokens_grow_though_some_never_ask(void **state)
+{
+    fixture *f = *state;
+    int64_t last = 0, asked = 0;
+    ash_lock *a = open_lock(f, f->c, "file", NULL), *r = open_lock(f, f->c, "file", NULL);
+    for (int i = 0; i < 60; i++) {
+        ash_lock *lock = i % 3 == 0 ? r : a;
+        assert_ok(lock == r ? ash_lock_obtain_read(r, &f->err) : ash_lock_obtain_write(a, &f->err),
+                  &f->err);
+        if (i % 7 < 3) {
+            int64_t token = ash_lock_token(lock);
+            assert_true(token > last);
+            last = token;
+            asked++;
+        }
+        if (lock == a && i % 5 == 0)
+            assert_ok(ash_lock_remove(a, &f->err), &f->err);
+        else
+            assert_ok(ash_lock_release(lock, &f->err), &f->err);
+    }
+    assert_true(asked > 20);
+    ash_lock_free(a);
+    ash_lock_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LOCK_TEST(test_lock_fence__holder_commits_and_a_stale_one_does_not),
         LOCK_TEST(test_lock_fence__taken_over_by_the_package),
         LOCK_TEST(test_lock_fence__changes_of_all_kinds),
+        LOCK_TEST(test_lock_fence__token_is_asked_for_late),
+        LOCK_TEST(test_lock_fence__tokens_grow_though_some_never_ask),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
