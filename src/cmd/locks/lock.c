@@ -85,15 +85,29 @@ static int wait_for_lock(struct run *run, ash_lock *lock, bool shared, ash_error
     return err->code;
 }
 
+static int find_token(ash_lock *lock, int64_t *out, ash_error *err)
+{
+    ash_fence fence = ASH_FENCE_INIT;
+    if (ash_lock_get_state(lock) == ASH_LOCK_WRITING) { /* says why there is none */
+        int rc = ash_lock_fence(lock, &fence, err);
+        *out = fence.token;
+        return rc;
+    }
+    *out = ash_lock_token(lock);
+    return *out != 0 ? 0
+                     : ash__fail(err, ASH_ELOST,
+                                 "lock was lost, or its fencing token cannot be had, before the "
+                                 "command began");
+}
+
 /* The command sees which lock it runs under. */
-static int tell_command(const ash_lock *lock, const char *name, ash_error *err)
+static int tell_command(ash_lock *lock, const char *name, ash_error *err)
 {
     char text[32];
-    int64_t token = ash_lock_token(lock);
-    if (token == 0)
-        return ash__fail(err, ASH_ELOST,
-                         "lock was lost, or gave no fencing token, before the "
-                         "command began");
+    int64_t token = 0;
+    int rc = find_token(lock, &token, err);
+    if (rc != 0)
+        return rc;
     snprintf(text, sizeof text, "%" PRId64, token);
     setenv("ASHLAR_LOCK_NAME", name, 1);
     setenv("ASHLAR_LOCK_TOKEN", text, 1);
