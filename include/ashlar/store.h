@@ -88,9 +88,8 @@ typedef struct ash_store_options {
     int64_t segment_bytes; /* most a new segment file may have; 0 = 256 MiB.  It gets as much as all
                               before it together, 4 MiB at least; what one document needs if that is
                               more, and less where the disk is nearly full */
-    /* Change history to keep; 0 = 64 MiB.  But as long as nobody has ever watched the store, 256 KiB,
-     * or a 64th of what it takes, of what is older than the first operation time that ash_store_time()
-     * gave since it was opened. */
+    /* Change history to keep; 0 = 64 MiB.  But as long as nobody has ever watched the store, nor
+     * asked ash_store_time() or a server for an operation time, 256 KiB, or a 64th of what it takes. */
     int64_t oplog_bytes;
     int64_t ttl_interval_ms; /* pause between sweeps of TTL indexes; 0 = 5000 */
     int64_t slow_ms;         /* log operations slower than this; 0 = 100 */

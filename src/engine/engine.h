@@ -337,8 +337,8 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
 
 /* ---- change log and state ---- */
 
-/* Of a new store, with the first entry: nobody has watched it.  Until somebody does, less is kept of
- * what is older than the first time that this run told a client. */
+/* Of a new store, with the first entry: nobody has watched it or knows a time of it.  Until somebody
+ * does, less is kept. */
 int ash__oplog_begin(ash_writer *w, ash_error *err);
 /* Somebody watches, and may go on in a later run: all is kept from now on.  Once it is known,
  * nothing is done.  What fails is logged. */
@@ -354,7 +354,8 @@ int ash__oplog_bounds(ash_snapshot *snap, uint64_t *oldest, uint64_t *newest,
                       ash_error *err); /* 0, 0 when empty */
 uint64_t ash__oplog_time(
     ash_engine *e); /* newest committed time, or the clock's when that is later; never goes back */
-uint64_t ash__oplog_tell(ash_engine *e);  /* the same, for a client, who may begin a stream there */
+/* The same, for a client, who may begin a stream there, also in a later run: from now on all is kept. */
+uint64_t ash__oplog_tell(ash_engine *e);
 uint64_t ash__oplog_stamp(ash_engine *e); /* the same, but no two calls get one value; for data */
 /* Wait until an entry newer than `after` is committed: true; false at the deadline or when *cancel is
  * not zero; who waits for that looks again after a short deadline. */

@@ -211,12 +211,11 @@ struct ash_engine {
 
     ash_mutex watch_lock;
     ash_cond watch_cond;
-    atomic_uint watchers;        /* threads that wait for changes */
-    uint64_t committed_time;     /* newest entry of the oplog that is committed */
-    uint64_t told_time;          /* what ash__oplog_time last said */
-    uint64_t stamp;              /* what ash__oplog_stamp last said */
-    _Atomic uint64_t first_told; /* what this run first told a client; UINT64_MAX: nothing yet */
-    atomic_bool unwatched;       /* nobody ever watched, in any run */
+    atomic_uint watchers;    /* threads that wait for changes */
+    uint64_t committed_time; /* newest entry of the oplog that is committed */
+    uint64_t told_time;      /* what ash__oplog_time last said */
+    uint64_t stamp;          /* what ash__oplog_stamp last said */
+    atomic_bool unwatched;   /* nobody ever watched or was told the time, in any run */
 
     ash_mutex pins_lock;
     struct ash_pins *pin_sets;

@@ -10,9 +10,9 @@
 
 enum { TRIM_ENTRIES = 2000 };
 
-/* Of a store that nobody has ever watched, no client can go on from a place in the log but behind the
- * first time that this run told: so much is kept of what is older, or a share of what the store takes,
- * to look back a little. */
+/* Of a store that nobody has ever watched, and that never told a client its time, no client can go on
+ * from a place in the log: so much is kept, or a share of what the store takes, to look back a little.
+ */
 enum { UNWATCHED_BYTES = 256 << 10, UNWATCHED_SHARE = 64 };
 #define MOST_BYTES (UINT64_C(64) << 20)
 
@@ -51,39 +51,25 @@ static uint64_t store_bytes(ash_engine *e)
            ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
 }
 
-/* *older: as long as there are entries older than any time that a client may have. */
-static uint64_t most_bytes(ash_engine *e, uint64_t *older)
+static uint64_t most_bytes(ash_engine *e)
 {
     uint64_t most = e->opts.oplog_bytes > 0 ? (uint64_t)e->opts.oplog_bytes : MOST_BYTES;
-    *older = most;
-    if (e->opts.oplog_bytes == 0 && atomic_load(&e->unwatched)) {
-        uint64_t share = store_bytes(e) / UNWATCHED_SHARE;
-        *older = share < UNWATCHED_BYTES ? UNWATCHED_BYTES : share < most ? share : most;
-    }
-    return most;
-}
-
-/* A stream that begins at a time needs one entry before it, to know that none is missing. */
-static bool is_out_of_sight(ash_writer *w, uint64_t oldest)
-{
-    uint8_t from[8];
-    ash_row next;
-    ash__put_be64(from, oldest + 1);
-    return ash__row_seek(&w->snap, ASH_DB_OPLOG, ash__bytes(from, sizeof from), &next, NULL) == 0 &&
-           next.found && next.key.mv_size == sizeof from &&
-           ash__get_be64(next.key.mv_data) < atomic_load(&w->engine->first_told);
+    if (e->opts.oplog_bytes != 0 || !atomic_load(&e->unwatched))
+        return most;
+    uint64_t share = store_bytes(e) / UNWATCHED_SHARE;
+    return share < UNWATCHED_BYTES ? UNWATCHED_BYTES : share < most ? share : most;
 }
 
 /* Bounded: what is left over is trimmed by the next commits. */
 int ash__oplog_trim(ash_writer *w, ash_error *err)
 {
-    uint64_t pair[2], older, most;
+    uint64_t pair[2], most;
     int64_t entries = 0, bytes = 0;
     int rc = ash__counts_pair(&w->snap, 'O', 0, pair, err);
     if (rc != 0)
         return rc;
-    most = most_bytes(w->engine, &older);
-    while (rc == 0 && entries < TRIM_ENTRIES && pair[1] - (uint64_t)bytes > older) {
+    most = most_bytes(w->engine);
+    while (rc == 0 && entries < TRIM_ENTRIES && pair[1] - (uint64_t)bytes > most) {
         ash_row row;
         uint8_t oldest[8];
         rc = ash__row_seek(&w->snap, ASH_DB_OPLOG, ash__bytes(NULL, 0), &row, err);
@@ -92,8 +78,6 @@ int ash__oplog_trim(ash_writer *w, ash_error *err)
             break;
         /* A copy: deleting moves the page that the key lies in. */
         memcpy(oldest, row.key.mv_data, sizeof oldest);
-        if (pair[1] - (uint64_t)bytes <= most && !is_out_of_sight(w, ash__get_be64(oldest)))
-            break;
         bytes += (int64_t)(row.value.mv_size - ASH_SUM_BYTES);
         entries++;
         rc = ash__row_delete(w, ASH_DB_OPLOG, ash__bytes(oldest, sizeof oldest), err);
@@ -118,7 +102,6 @@ int ash__oplog_load(ash_engine *e, ash_snapshot *snap, ash_error *err)
     int rc = ash__row_last(snap, ASH_DB_OPLOG, &row, err);
     if (rc == 0 && row.found && row.key.mv_size == 8)
         e->writer.last_time = e->committed_time = e->told_time = ash__get_be64(row.key.mv_data);
-    atomic_store(&e->first_told, UINT64_MAX);
     if (rc == 0)
         rc = ash__state_get(snap, unwatched_key, sizeof unwatched_key - 1, &value, &found, err);
     atomic_store(&e->unwatched, found);
@@ -136,7 +119,11 @@ void ash__oplog_watched(ash_engine *e)
     ash_error err = ASH_ERROR_INIT;
     if (!atomic_exchange(&e->unwatched, false) || e->opts.read_only)
         return;
-    if (ash__engine_apply(e, forget_unwatched, NULL, NULL, &err) != 0)
+    /* From inside of a transaction, which runs on the writer's own thread. */
+    bool inside = e->writer_runs && pthread_equal(pthread_self(), e->writer_thread);
+    int rc = inside ? forget_unwatched(&e->writer, NULL, &err)
+                    : ash__engine_apply(e, forget_unwatched, NULL, NULL, &err);
+    if (rc != 0)
         ash__log(ASH_LOG_WARN, "%s may not keep its changes for who watches it now: %s", e->folder,
                  err.text);
 }
@@ -190,9 +177,8 @@ uint64_t ash__oplog_time(ash_engine *e)
 
 uint64_t ash__oplog_tell(ash_engine *e)
 {
-    uint64_t nothing = UINT64_MAX, time = ash__oplog_time(e);
-    atomic_compare_exchange_strong(&e->first_told, &nothing, time);
-    return time;
+    ash__oplog_watched(e);
+    return ash__oplog_time(e);
 }
 
 /* Apart from told_time: entries of the log may yet get times below the newest stamp, and whoever
