@@ -53,6 +53,7 @@ void ash__lock_party_admit(ash_lock_party *p, const ash_lock_grant *g, int64_t s
         ash__lock_grant_copy(g, &own);
         own.doc = bson_copy(g->doc);
         own.count = g->count + 1 + i;
+        own.token = 0; /* its own, when it asks */
         ash__lock_accept(lock, &own, sent_ms);
         ash__lock_release_busy(lock);
         if (lock->fn != NULL) /* the worker delivers */
