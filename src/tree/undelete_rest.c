@@ -10,6 +10,8 @@
 #include "bucket/bucket.h"
 #include "tree/subtree.h"
 
+#include <string.h>
+
 enum { FOLDERS_AT_ONCE = 200 };
 
 typedef struct bringing {
@@ -60,12 +62,36 @@ static int is_free(bringing *m, ash_tree_commit *c, const ash_tree_entry *folder
     return rc;
 }
 
+/* Of two that had one name, as the second came when the first had gone and their folder had not, the
+ * later one has it. */
+static void leave_one_of_each_name(ash_tree_entries *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        ash_tree_entry *e = list->items[i];
+        size_t k = 0;
+        while (k < kept && !(strcmp(list->items[k]->name, e->name) == 0 &&
+                             ash__same_id(&list->items[k]->parent, &e->parent)))
+            k++;
+        if (k == kept) {
+            list->items[kept++] = e;
+        } else {
+            bool later = e->changed_ms > list->items[k]->changed_ms;
+            ash_tree_entry_free(later ? list->items[k] : e);
+            list->items[k] = later ? e : list->items[k];
+        }
+    }
+    list->count = kept;
+}
+
 /* Those that lie in a folder that is there, and whose names are free. */
 static int choose(bringing *m, ash_tree_commit *c, ash_tree_entries *list, ash_error *err)
 {
     ash_tree_entry *folder = NULL;
     size_t kept = 0;
     int rc = 0;
+    if (m->careful)
+        leave_one_of_each_name(list);
     for (size_t i = 0; i < list->count; i++) {
         ash_tree_entry *e = list->items[i];
         bool yes = false;

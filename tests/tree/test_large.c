@@ -209,6 +209,28 @@ static void test_tree_large__others_change_the_folder_meanwhile(void **state)
     support_expect_list(f, "/", true, 0, "/one /one/a /one/b /out /out/a /out/b");
 }
 
+static void put_what_is_gone(fixture *f)
+{
+    support_expect_missing(f, "large/01/00");
+    support_put_seed(f, "large/01/00", 3);
+}
+
+/* The name was taken again by somebody else before its folder went: two were deleted from it. */
+static void test_tree_large__a_name_goes_twice_with_its_folder(void **state)
+{
+    fixture *f = *state;
+    build(f, SOME);
+    make_commits_small(f);
+    bson_value_t id = support_id(f, "large");
+    set_between(f, 2, put_what_is_gone, false);
+    support_remove(f, "large");
+    support_expect_list(f, "/", true, 0, "/one /one/a /one/b");
+    assert_ok(undelete(f, &id), &f->err);
+    support_expect_seed(f, "large/01/00", 3);
+    assert_int_equal(count_below(f, "large", 0), ALL_OF_SOME - 2);
+    assert_int_equal(undelete(f, &id), ASH_EEXISTS);
+}
+
 static void replace_it(fixture *f)
 {
     support_move(f, "large", "old");
@@ -275,6 +297,7 @@ int main(void)
         here(test_tree_large__a_folder_is_left_half_way_back),
         here(test_tree_large__a_name_is_taken_before_it_comes_back),
         here(test_tree_large__others_change_the_folder_meanwhile),
+        here(test_tree_large__a_name_goes_twice_with_its_folder),
         here(test_tree_large__another_folder_has_its_name),
         here(test_tree_large__of_those_who_may),
     };
