@@ -223,6 +223,17 @@ static int undelete_many(ash_tree *tree, undelete_call *call, const ash_tree_cha
     return rc;
 }
 
+/* Two of one name may have been deleted with the folder, which only those who go through it in
+ * many commits take for what they are. */
+static int undelete_at_once(ash_tree *tree, undelete_call *call,
+                            const ash_tree_change_options *opts, const ash_op *op, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__tree_change(tree, opts, op, undelete, call, &own);
+    call->too_many = call->too_many || (rc == ASH_EEXISTS && !call->whole);
+    return call->too_many ? 0 : ash__unless(0, rc, &own, err);
+}
+
 int ash_tree_undelete(ash_tree *tree, const bson_value_t *id, const char *to,
                       const ash_tree_change_options *opts, const ash_op *op, ash_tree_entry **entry,
                       ash_error *err)
@@ -235,7 +246,7 @@ int ash_tree_undelete(ash_tree *tree, const bson_value_t *id, const char *to,
     if (rc == 0 && to != NULL)
         rc = ash__tree_path_parse(to, &parts, err);
     if (rc == 0)
-        rc = ash__tree_change(tree, &o, op, undelete, &call, err);
+        rc = undelete_at_once(tree, &call, &o, op, err);
     if (rc == 0 && (call.too_many || call.is_back))
         rc = undelete_many(tree, &call, &o, op, err);
     if (rc == 0 && call.is_back) {
