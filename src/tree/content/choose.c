@@ -86,6 +86,15 @@ static int fetch_base(ash_content_writer *w, const ash_content_id *base, const a
     return rc;
 }
 
+/* Of bytes that are not the base's: whoever heals the base would damage what stands on it. */
+static void forget_frame(ash_content_writer *w)
+{
+    ash__free(w->plan.packed);
+    w->plan.packed = NULL;
+    w->plan.data = w->bytes;
+    w->plan.len = w->len;
+}
+
 static int try_delta(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_blob *prefix = NULL;
@@ -97,6 +106,8 @@ static int try_delta(ash_content_writer *w, const ash_op *op, ash_error *err)
     if (rc == 0 && prefix != NULL) {
         rc = ash__plan_frame(w, &w->plan, (ash_span){prefix->data, prefix->len},
                              (ash_span){w->bytes, w->len}, w->len - w->len / 10, err);
+        if (rc == 0 && w->plan.packed != NULL && !ash__blob_is(prefix, &base))
+            forget_frame(w);
         if (rc == 0 && w->plan.packed != NULL) {
             const ash_form_part part = {.id = base, .len = (int64_t)prefix->len};
             w->plan.store = "delta";

@@ -2,6 +2,7 @@
 #include "tree/content/previous.h"
 
 #include "base/mem.h"
+#include "tree/content/named.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct ash_previous {
     int64_t *starts;
     size_t *by_id; /* numbers of parts in order of their ids */
     int64_t moved; /* what to add to a place in the new content */
+    ash_id_set verified;
 };
 
 typedef struct keyed {
@@ -88,6 +90,7 @@ void ash__previous_close(ash_previous *p)
     if (p == NULL)
         return;
     ash__fetch_release(&p->fetch);
+    ash__id_set_release(&p->verified);
     ash__form_release(&p->form);
     ash__free(p->starts);
     ash__free(p->by_id);
@@ -210,6 +213,22 @@ static int choose_parts(ash_previous *p, int64_t start, int64_t end, ash_plan *p
     return rc;
 }
 
+/* What stands on bytes that are not what their digest says would be damaged by whoever heals them.
+ * Each is looked at once, and only where something would stand on it. */
+static bool are_sound(ash_previous *p, const ash_plan *plan)
+{
+    bool sound = true;
+    for (size_t i = 0; sound && i < plan->part_count; i++) {
+        const ash_content_id *id = &plan->parts[i].id;
+        if (ash__id_set_has(&p->verified, id))
+            continue;
+        sound = ash__fetch_verify(&p->fetch, id, NULL) == 0;
+        if (sound)
+            ash__id_set_add(&p->verified, id);
+    }
+    return sound;
+}
+
 int ash__previous_delta(ash_previous *p, ash_content_writer *w, ash_plan *plan, ash_span data,
                         int64_t position, ash_error *err)
 {
@@ -222,13 +241,18 @@ int ash__previous_delta(ash_previous *p, ash_content_writer *w, ash_plan *plan, 
         ash__fetch_parts(&p->fetch, plan->parts, plan->part_count, &prefix, NULL) == 0)
         rc = ash__plan_frame(w, plan, (ash_span){prefix->data, prefix->len}, data,
                              data.len - data.len / 4, err);
+    bool good = rc == 0 && plan->packed != NULL && are_sound(p, plan);
     ash__fetch_forgive(&p->fetch);
     ash__blob_release(prefix);
-    if (rc == 0 && plan->packed != NULL) {
+    if (good) {
         plan->store = "delta";
         return 0;
     }
     ash__free(plan->parts);
+    ash__free(plan->packed);
+    plan->packed = NULL;
+    plan->data = data.data;
+    plan->len = data.len;
     plan->parts = NULL;
     plan->part_count = 0;
     plan->depth = 0;

@@ -2,6 +2,7 @@
 #include "tree/content/source.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -38,6 +39,27 @@ void ash__blob_release(ash_blob *b)
 {
     if (b != NULL && --b->holders == 0)
         ash__free(b);
+}
+
+static ash_digest *new_digest(const ash_content_id *id)
+{
+    return ash__digest_new(id->len == 20 ? ASH_DIGEST_SHA1 : ASH_DIGEST_SHA256);
+}
+
+/* Frees the digest. */
+static bool gives(ash_digest *digest, const ash_content_id *id)
+{
+    uint8_t made[ASH_DIGEST_MAX_BYTES];
+    size_t len = ash__digest_finish(digest, made);
+    ash__digest_free(digest);
+    return len == id->len && memcmp(made, id->bytes, len) == 0;
+}
+
+bool ash__blob_is(const ash_blob *b, const ash_content_id *id)
+{
+    ash_digest *digest = new_digest(id);
+    ash__digest_add(digest, b->data, b->len);
+    return gives(digest, id);
 }
 
 static ash_blob *cached(ash_fetch *f, const ash_content_id *id)
@@ -467,4 +489,23 @@ int ash__fetch_whole(ash_fetch *f, const ash_content_id *id, ash_blob **out, ash
         *out = NULL;
     }
     return rc;
+}
+
+int ash__fetch_verify(ash_fetch *f, const ash_content_id *id, ash_error *err)
+{
+    enum { STEP = 64 * 1024 };
+    ash_source *s = NULL;
+    ash_digest *digest = new_digest(id);
+    uint8_t *buf = ash__alloc(STEP);
+    size_t got = 1;
+    int rc = ash__source_open(f, id, &s, err);
+    while (rc == 0 && got > 0) {
+        rc = ash__source_read(s, buf, STEP, &got, err);
+        if (rc == 0)
+            ash__digest_add(digest, buf, got);
+    }
+    bool good = gives(digest, id);
+    ash__source_free(s);
+    ash__free(buf);
+    return rc == 0 && !good ? ash__fail(err, ASH_ECORRUPT, "its bytes do not give its digest") : rc;
 }

@@ -29,7 +29,8 @@ typedef struct ash_blob {
 } ash_blob;
 ash_blob *ash__blob_new(size_t len, ash_error *err); /* NULL: ASH_ENOMEM */
 ash_blob *ash__blob_hold(ash_blob *b);
-void ash__blob_release(ash_blob *b); /* NULL is fine */
+void ash__blob_release(ash_blob *b);                            /* NULL is fine */
+bool ash__blob_is(const ash_blob *b, const ash_content_id *id); /* its bytes give the digest */
 
 enum { ASH_FETCH_SLOTS = 64 };
 
@@ -90,6 +91,8 @@ void ash__source_free(ash_source *s); /* NULL is fine */
 
 /* A content of at most ASH_CONTENT_WHOLE_MAX bytes; what was decoded is remembered for a while. */
 int ash__fetch_whole(ash_fetch *f, const ash_content_id *id, ash_blob **out, ash_error *err);
+/* Reads it to its end.  ASH_ECORRUPT: it is not what its digest says. */
+int ash__fetch_verify(ash_fetch *f, const ash_content_id *id, ash_error *err);
 /* Parts, one after the other. */
 int ash__fetch_parts(ash_fetch *f, const ash_form_part *parts, size_t count, ash_blob **out,
                      ash_error *err);

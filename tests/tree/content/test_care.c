@@ -420,6 +420,37 @@ static void test_content_care__a_base_heals_what_stands_on_it(void **state)
     ash__free(data);
 }
 
+/* Nothing is made of bytes that are not what their digest says, or it would be damaged when they are
+ * healed. */
+static void test_content_care__nothing_stands_on_wrong_bytes(void **state)
+{
+    fixture *f = *state;
+    enum { SHORT = 5000, SOME = 1000 };
+    bson_t update = BSON_INITIALIZER, filter = BSON_INITIALIZER, set;
+    uint8_t *data = support_noise(SHORT, 21), *wrong = support_noise(SHORT, 21);
+    memset(wrong + SOME, 0, SOME);
+    memcpy(wrong + SOME, data, SOME / 2);
+    ash_content_id base = support_put(f, data, SHORT, 1, NULL);
+    bson_append_binary(&filter, "_id", 3, BSON_SUBTYPE_BINARY, base.bytes, base.len);
+    bson_append_document_begin(&update, "$set", 4, &set);
+    bson_append_binary(&set, "in", 2, BSON_SUBTYPE_BINARY, wrong, SHORT);
+    bson_append_document_end(&update, &set);
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&update);
+    value.value.v_doc.data_len = update.len;
+    assert_ok(ash_collection_update(f->files, &filter, &value, NULL, NULL, &f->err), &f->err);
+    ash_content_id next = support_put(f, wrong, SHORT - 1, 2, &base);
+    support_expect(f, &next, wrong, SHORT - 1);
+    support_put(f, data, SHORT, 3, NULL);
+    support_expect(f, &base, data, SHORT);
+    support_expect(f, &next, wrong, SHORT - 1);
+    assert_int_equal(check(f, true, 0).count, 0);
+    bson_destroy(&update);
+    bson_destroy(&filter);
+    ash__free(wrong);
+    ash__free(data);
+}
+
 /* What is too much for a transaction is stored before it, and takes the damaged one's place all the
  * same. */
 static void test_content_care__a_large_put_heals_damage(void **state)
@@ -564,6 +595,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_content_care__a_put_heals_damage, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_care__a_base_heals_what_stands_on_it,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_care__nothing_stands_on_wrong_bytes,
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_care__a_large_put_heals_damage, support_setup,
                                         support_teardown),

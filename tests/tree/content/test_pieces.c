@@ -343,6 +343,66 @@ static void test_content_pieces__a_piece_heals_what_stands_on_it(void **state)
     ash__free(data);
 }
 
+/* Turns the bytes of the first chunk over, there and in the data that it is of. */
+static void turn_over(fixture *f, uint8_t *data)
+{
+    bson_t all = BSON_INITIALIZER, update = BSON_INITIALIZER, filter = BSON_INITIALIZER, set, view;
+    ash_cursor *cursor = NULL;
+    bson_iter_t it;
+    bson_subtype_t subtype;
+    const uint8_t *bytes = NULL;
+    uint32_t len = 0;
+    ash_doc doc;
+    assert_ok(ash_collection_find(f->chunks, &all, NULL, &cursor, &f->err), &f->err);
+    assert_ok(ash_cursor_next(cursor, &doc, &f->err), &f->err);
+    assert_true(bson_init_static(&view, doc.data, doc.len));
+    assert_true(bson_iter_init_find(&it, &view, "data"));
+    bson_iter_binary(&it, &subtype, &len, &bytes);
+    size_t at = 0;
+    while (at + len < LEN && memcmp(data + at, bytes, len) != 0)
+        at++;
+    assert_memory_equal(data + at, bytes, len);
+    for (size_t i = 0; i < len / 2; i++) {
+        uint8_t other = data[at + i];
+        data[at + i] = data[at + len - 1 - i];
+        data[at + len - 1 - i] = other;
+    }
+    bson_append_document_begin(&update, "$set", 4, &set);
+    bson_append_binary(&set, "data", 4, subtype, data + at, len);
+    bson_append_document_end(&update, &set);
+    assert_true(bson_iter_init_find(&it, &view, "_id"));
+    bson_append_iter(&filter, "_id", 3, &it);
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&update);
+    value.value.v_doc.data_len = update.len;
+    ash_cursor_free(cursor);
+    assert_ok(ash_collection_update(f->chunks, &filter, &value, NULL, NULL, &f->err), &f->err);
+    bson_destroy(&update);
+    bson_destroy(&filter);
+}
+
+/* Who has the wrong bytes of a piece does not stand on it, as it may be healed. */
+static void test_content_pieces__nothing_stands_on_wrong_bytes(void **state)
+{
+    fixture *f = *state;
+    ash_contents *c = support_contents(f, ASH_DIGEST_SHA256, 16 * PIECE);
+    ash_content_hint hint = {.filename = "a"};
+    uint8_t *data = support_noise(LEN, 15), *wrong = support_noise(LEN, 15);
+    ash_content_ref first, second;
+    assert_ok(support_try(f, c, &hint, data, LEN, 1, &first), &f->err);
+    turn_over(f, wrong);
+    assert_true(damaged(f) > 0);
+    hint.before = first.id;
+    assert_ok(support_try(f, c, &hint, wrong, LEN, 2, &second), &f->err);
+    assert_ok(support_try(f, c, NULL, data, LEN, 3, NULL), &f->err);
+    support_expect(f, &first.id, data, LEN);
+    support_expect(f, &second.id, wrong, LEN);
+    assert_int_equal(damaged(f), 0);
+    ash__contents_free(c);
+    ash__free(wrong);
+    ash__free(data);
+}
+
 /* A list that lacks a piece; the same of a list of lists. */
 static void test_content_pieces__a_put_heals_lists(void **state)
 {
@@ -392,6 +452,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_content_pieces__a_put_heals_pieces, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__a_piece_heals_what_stands_on_it,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__nothing_stands_on_wrong_bytes,
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__a_put_heals_lists, support_setup,
                                         support_teardown),
