@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `make build` builds is what is installed, and no test.  usage: product.sh SOURCE BUILD
+# What `make build` builds is what is installed, no test, and with a manual page for each public header.  usage: product.sh SOURCE BUILD
 source=$1
 build=$2
-echo 1..2
+echo 1..3
 wanted=$(meson introspect "$build" --installed |
     python3 -c 'import json, os, sys
 build = os.path.realpath(sys.argv[1]) + "/"
@@ -23,4 +23,12 @@ tests=$(echo "$given" | grep -E '(^|/)(tests|bench)/')
 if [ -n "$given" ] && [ -z "$tests" ]; then echo "ok 2 no test"; else
     echo "not ok 2 no test"
     echo "$tests" | head -n 5 | sed 's/^/# /'
+fi
+pages=$(for header in "$source"/include/ashlar/*.h; do
+    name=$(basename "$header" .h)
+    [ "$name" = ashlar ] || echo "$wanted" | grep -qxF "tools/ashlar_$name.3" || echo "$name.h"
+done)
+if [ -z "$pages" ]; then echo "ok 3 a manual page for each header"; else
+    echo "not ok 3 a manual page for each header"
+    echo "$pages" | sed 's/^/# none: /'
 fi
