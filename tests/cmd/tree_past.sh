@@ -177,6 +177,9 @@ case_trash() {
     id=$(t undelete | sed -n 's|^.* \(id:[0-9a-f]*\)  */d$|\1|p')
     t -q undelete "$id"
     [ "$(t ls d | tr '\n' ,)" = a,b,old, ]
+    t -q rm -r d
+    t undelete d/ | grep -q '^undeleted /d$'
+    [ "$(t ls d | tr '\n' ,)" = a,b,old, ]
     expect_status 4 t undelete id:ffffffffffffffffffffffff
 }
 

@@ -146,6 +146,8 @@ static int search_trash(ash_cmd_tree_run *r, const char *path, ash_tree_entry **
 static int find_deleted(ash_cmd_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err)
 {
     char *whole = path[0] == '/' ? ash__strdup(path) : ash__sprintf("/%s", path);
+    for (size_t len = strlen(whole); len > 1 && whole[len - 1] == '/'; len--)
+        whole[len - 1] = 0; /* as a shell completes the names of folders */
     int rc = find_last_owner(r, whole, out, err);
     if (rc == 0 && *out == NULL)
         rc = search_trash(r, whole, out, err);
