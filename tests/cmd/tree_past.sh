@@ -157,6 +157,16 @@ case_restore() {
     expect_status 2 t restore a
     expect_status 4 t restore a@17
     expect_status 4 t restore b@1
+    put d/b one
+    then=$(now)
+    put d/b two
+    t restore "d@{$then}" | grep -q '^restored /d as of version 1: .*; what lies in it stays as it is$'
+    [ "$(t cat d/b)" = two ]
+    t -q rm a
+    expect_status 4 t restore a@1
+    grep -q '`ashlar tree undelete` brings back what was deleted$' "$scratch/err"
+    expect_status 4 t restore d/b@9
+    ! grep -q undelete "$scratch/err"
 }
 
 case_trash() {

@@ -19,8 +19,22 @@ static int say_restored(const ash_cmd_tree_run *r, const ash_tree_entry *e, int3
     if (!ash__cmd_tree_emit(r, e, NULL, NULL))
         ash__cmd_say(r->cmd, "%s %s as of version %" PRId32 ": now version %" PRId32,
                      r->cmd->dry_run ? "would restore" : "restored", ash_tree_entry_path(e),
-                     version, ash_tree_entry_version(e) + (r->cmd->dry_run ? 1 : 0));
+                     version, ash_tree_entry_version(e) + (r->cmd->dry_run ? 1 : 0),
+                     ash_tree_entry_is_folder(e) ? "; what lies in it stays as it is" : "");
     return 0;
+}
+
+/* Whoever deleted it looks for this verb first. */
+static int say_what_undeletes(const ash_cmd_tree_run *r, const char *path, ash_error *err)
+{
+    ash_tree_entry *there = NULL;
+    ash_error own = ASH_ERROR_INIT, said = *err;
+    int rc = ash__cmd_tree_peek(r, path, &there, &own);
+    if (rc == 0 && there == NULL)
+        ash__fail(err, ASH_ENOTFOUND, "%s; `ashlar tree undelete` brings back what was deleted",
+                  said.text);
+    ash_tree_entry_free(there);
+    return ASH_ENOTFOUND;
 }
 
 /* The path that stands before the "@" has to be there: what was deleted is undeleted first. */
@@ -41,6 +55,8 @@ static int restore(ash_cmd_tree_run *r, ash_error *err)
                               &entry, err);
     if (rc == 0)
         rc = say_restored(r, entry, ash_tree_entry_version(old));
+    if (rc == ASH_ENOTFOUND && address.path != NULL)
+        rc = say_what_undeletes(r, address.path, err);
     ash_tree_entry_free(old);
     ash_tree_entry_free(entry);
     ash__cmd_tree_address_release(&address);
@@ -59,7 +75,9 @@ const ash_cmd_verb ash__cmd_tree_restore = {
     .summary = "make an earlier version the newest",
     .details =
         "Its contents, type, time and properties become a new version; name and place stay.  "
-        "PATH@{TIME} is the version\nof then.",
+        "PATH@{TIME} is the version\n"
+        "of then.  Of a folder, what lies in it stays as it is: `ashlar tree cp -r PATH@{TIME} TO` "
+        "copies what lay in it.",
     .options = change_options,
     .min_words = 1,
     .max_words = 1,
