@@ -29,6 +29,12 @@ case_versions() {
     expect_status 4 t cat a@4
     expect_status 2 t cat a@0
     expect_status 2 t cat a@99999999999
+    for path in a@yesterday 'a@{1' 'a@{now}/b'; do
+        expect_status 4 t cat "$path"
+        grep -q 'a version is PATH@3 or "PATH@{TIME}"' "$scratch/err"
+    done
+    expect_status 4 t cat b
+    ! grep -q 'a version is' "$scratch/err"
     put a@2 'a file of that name'
     [ "$(t cat a@2)" = 'a file of that name' ]
     [ "$(t cat a@2@1)" = 'a file of that name' ]
