@@ -93,6 +93,8 @@ case_log() {
     t log --limit 1 d/b | grep -q '  undeleted$'
     t --json log --limit 1 d/b | grep -q '"version" : 6, .*"what" : "undeleted"'
     expect_status 4 t log nothing
+    expect_status 4 t log d/b@1
+    grep -q 'the log is of all versions: `ashlar tree log d/b`$' "$scratch/err"
     expect_status 2 t log --limit 0 d/b
     t log d | grep -q '^@1 .* created$'
 }

@@ -150,6 +150,11 @@ static int show_log(ash_cmd_tree_run *r, ash_error *err)
         rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
     if (rc == 0)
         rc = print_history(r, entry != NULL ? ash_tree_entry_path(entry) : word, limit, err);
+    if (rc == ASH_ENOTFOUND && (address.when.version != 0 || address.when.at_ms != 0)) {
+        ash_error said = *err;
+        ash__fail(err, rc, "%s; the log is of all versions: `ashlar tree log %s`", said.text,
+                  address.path);
+    }
     ash_tree_entry_free(entry);
     ash__cmd_tree_address_release(&address);
     return rc < 0 ? ash__cmd_fail(r->cmd, word, err) : rc;
