@@ -179,6 +179,7 @@ case_removing() {
     t rm b | grep -q '^removed /b$'
     expect_status 4 t cat b
     expect_status 1 t rm d
+    grep -q 'd is not empty: .*; rm -r removes folders$' "$scratch/err"
     expect_status 1 t rm -n d
     grep -q 'd is not empty; rm -r removes folders' "$scratch/err"
     t -q mkdir empty

@@ -269,6 +269,10 @@ static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
         report_plan(r, "remove", NULL, ash_tree_entry_path(entry));
     else if (rc == 0)
         rc = ash_tree_remove(r->tree, word, &o, &r->op, err);
+    if (rc == ASH_ESTATE && !o.recursive && !r->cmd->dry_run) {
+        ash_error said = *err;
+        rc = ash__fail(err, rc, "%s; rm -r removes folders", said.text);
+    }
     if (rc == 0 && !r->cmd->dry_run)
         report(r, "removed", entry, NULL);
     ash_tree_entry_free(entry);
