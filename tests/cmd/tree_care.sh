@@ -62,6 +62,10 @@ case_prune() {
     t rm -r d b
     t --json prune -n --last 0 >"$scratch/out"
     grep -q '"path" : "/b", .*"deleted" : true' "$scratch/out"
+    t prune -n --last 0 >"$scratch/out"
+    said=$(sed -n 's/^would forget \([0-9]*\) versions .*/\1/p' "$scratch/out")
+    [ "$(grep -c '^would forget /[^ ]*@[0-9]*$' "$scratch/out")" = "$said" ]
+    grep -q '^would forget /b@6 (its deletion)$' "$scratch/out"
     ! grep -q '"1970-' "$scratch/out"
 }
 

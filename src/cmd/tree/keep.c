@@ -152,9 +152,9 @@ static bool tell_pruned(void *ctx, const ash_tree_entry *e)
     char *id = ash__cmd_id_text(ash_tree_entry_id(e)); /* a deletion has no path of its own */
     const char *path = ash_tree_entry_path(e);
     if (!ash__cmd_tree_emit(r, e, NULL, NULL) && (r->cmd->dry_run || r->cmd->verbose > 0))
-        ash__cmd_say(r->cmd, "%s %s%s@%" PRId32, r->cmd->dry_run ? "would forget" : "forgot",
-                     path[0] != 0 ? "" : "id:", path[0] != 0 ? path : id,
-                     ash_tree_entry_version(e));
+        ash__cmd_say(r->cmd, "%s %s%s@%" PRId32 "%s", r->cmd->dry_run ? "would forget" : "forgot",
+                     path[0] != 0 ? "" : "id:", path[0] != 0 ? path : id, ash_tree_entry_version(e),
+                     ash_tree_entry_is_deleted(e) ? " (its deletion)" : "");
     ash__free(id);
     return !ash__cmd_is_interrupted();
 }
