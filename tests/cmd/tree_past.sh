@@ -57,6 +57,8 @@ case_times() {
     [ "$(t cat "d/a@{@$epoch}")" = one ]
     local_time=$(TZ=America/New_York date -d "$then" '+%Y-%m-%d %H:%M:%S.%3N')
     [ "$(TZ=America/New_York t cat "d/a@{$local_time}")" = one ]
+    [ "$(TZ=Asia/Kolkata t cat "d/a@{${then%Z} UTC}")" = one ]
+    [ "$(TZ=Asia/Kolkata t cat "d/a@{${then%Z}utc}")" = one ]
     zoned=$(TZ=Asia/Kolkata date -d "$then" '+%Y-%m-%dT%H:%M:%S.%3N%:z')
     [ "$(t cat "d/a@{$zoned}")" = one ]
     expect_status 4 t cat 'd/a@{yesterday}'

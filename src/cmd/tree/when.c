@@ -44,13 +44,15 @@ static bool take_fraction(const char **at, int *ms)
     return true;
 }
 
-/* "Z", "+01:00", "+0100", "+01", or nothing at the end of the text. */
+/* "Z", "UTC", "+01:00", "+0100", "+01", or nothing at the end of the text. */
 static bool take_zone(const char **at, bool *is_local, int *offset_s)
 {
     int hours, minutes = 0;
     const char *sign = *at;
     *is_local = false;
     *offset_s = 0;
+    if (strcasecmp(*at, "UTC") == 0)
+        return true;
     if (take(at, "Zz"))
         return **at == 0;
     if (!take(at, "+-")) {
