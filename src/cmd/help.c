@@ -6,6 +6,16 @@
 
 #include <string.h>
 
+/* A verb's own letter counts, as `ls -h`. */
+static bool is_taken(const ash_cmd_option *global, const ash_cmd_verb *verb)
+{
+    const ash_cmd_option *own = verb != NULL ? verb->options : NULL;
+    for (; own != NULL && own->name != NULL; own++)
+        if (own != global && own->letter == global->letter)
+            return true;
+    return false;
+}
+
 /* verb: whose help it is; NULL: nobody's. */
 static void print_options(const ash_cmd_option *options, const ash_cmd_verb *verb)
 {
@@ -14,7 +24,7 @@ static void print_options(const ash_cmd_option *options, const ash_cmd_verb *ver
             continue;
         char left[64];
         char letter[5] = "    ";
-        if (options[i].letter != 0)
+        if (options[i].letter != 0 && !is_taken(&options[i], verb))
             snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
         snprintf(left, sizeof left, "%s--%s%s%s", letter, options[i].name,
                  options[i].argument != NULL ? "=" : "",

@@ -172,6 +172,8 @@ case_human_sizes() {
     a ls -lh | grep -q '^ *2\.9 MiB  .*  large$'
     a ls -l | grep -q '^ *3000000  .*  large$'
     a ls --help | grep -q '^usage: ashlar ls'
+    a ls --help | grep -q '^      --help '
+    [ "$(a ls --help | grep -c '^  -h, ')" = 1 ]
 }
 
 run_cases
