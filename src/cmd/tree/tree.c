@@ -38,6 +38,7 @@ static const char *const known_as[] = {
     "rename",   "mv",
     "copy",     "cp",
     "revert",   "restore",
+    "blame",    "log",
     "reset",    "restore",
     "trash",    "undelete (without a word it lists what was deleted)",
     "untrash",  "undelete",
