@@ -17,7 +17,7 @@ static const ash_cmd_option change_options[] = {ASH_CMD_TREE_OPTIONS, ASH_CMD_TR
 static int say_restored(const ash_cmd_tree_run *r, const ash_tree_entry *e, int32_t version)
 {
     if (!ash__cmd_tree_emit(r, e, NULL, NULL))
-        ash__cmd_say(r->cmd, "%s %s as of version %" PRId32 ": now version %" PRId32,
+        ash__cmd_say(r->cmd, "%s %s as of version %" PRId32 ": now version %" PRId32 "%s",
                      r->cmd->dry_run ? "would restore" : "restored", ash_tree_entry_path(e),
                      version, ash_tree_entry_version(e) + (r->cmd->dry_run ? 1 : 0),
                      ash_tree_entry_is_folder(e) ? "; what lies in it stays as it is" : "");
@@ -240,7 +240,7 @@ const ash_cmd_verb ash__cmd_tree_undelete = {
     .details =
         "What was deleted last from PATH, or what has the id, comes back to its place, or as "
         "TO; a folder with all that\n"
-        "was deleted with it.  Without a word: what can be undeleted, the latest first.",
+        "was deleted with it.  Without arguments: what can be undeleted, the latest first.",
     .options = change_options,
     .max_words = 2,
     .has_dry_run = true,
