@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "aftermath.h"
+#include "work.h"
 
 #include "base/file.h"
 #include "base/mem.h"

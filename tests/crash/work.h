@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ASH_TESTS_CRASH_AFTERMATH_H
-#define ASH_TESTS_CRASH_AFTERMATH_H
+#ifndef ASH_TESTS_CRASH_WORK_H
+#define ASH_TESTS_CRASH_WORK_H
 
 /* What must be true of a store that a crash interrupted. */
 
