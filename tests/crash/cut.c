@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "disk.h"
 #include "scratch.h"
+#include "steps.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -42,7 +43,7 @@ typedef struct run {
     uint8_t *bytes;
     size_t len;
     size_t entries;
-    model models[MODEL_THREADS];
+    work *work;
     disk *disk;
     int bad; /* cuts that left damage */
     int done;
@@ -118,7 +119,7 @@ static void cut(run *r, int number, size_t entry)
     REQUIRE(mkdir(folder, 0700) == 0);
     REQUIRE(disk_save(r->disk, kind, &random, folder));
     char *store = ash__path_join(folder, "store");
-    bool good = aftermath_in_child(store, r->models, rng_below(&random, 3) == 0, what);
+    bool good = work_is_good_in_child(r->work, store, rng_below(&random, 3) == 0, what);
     r->bad += !good;
     r->done++;
     remove_folder(folder);
@@ -157,22 +158,20 @@ static void replay(run *r, int cuts)
         points[i] = choose_point(r, &random, i);
     qsort(points, (size_t)cuts, sizeof *points, compare_sizes);
     r->disk = disk_new();
-    for (int i = 0; i < MODEL_THREADS; i++)
-        model_init(&r->models[i], r->seed, (uint32_t)i);
+    r->work = work_new(r->seed);
     for (size_t entry = 0; next < cuts && next_entry(r, &at, &e, &bytes); entry++) {
         disk_take(r->disk, &e, bytes);
         for (size_t i = 0; e.kind == JOURNAL_ACK && i + 8 <= e.len; i += 8) {
             uint32_t ack[2];
             memcpy(ack, bytes + i, sizeof ack);
-            aftermath_take_ack(r->models, ack);
+            work_acknowledge(r->work, ack);
         }
         for (; next < cuts && points[next] == entry; next++) {
             if (r->o->only < 0 || r->o->only == next)
                 cut(r, next, entry);
         }
     }
-    for (int i = 0; i < MODEL_THREADS; i++)
-        model_release(&r->models[i]);
+    work_free(r->work);
     disk_free(r->disk);
     ash__free(points);
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "scratch.h"
+#include "steps.h"
 #include "wrapped_engine.h"
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@ typedef struct options {
 typedef struct run {
     uint64_t seed;
     char *folder, *store, *acks;
-    model models[MODEL_THREADS];
+    work *work;
     rng random;
     int interrupted; /* kills that came before the work was done */
 } run;
@@ -40,11 +41,11 @@ static _Noreturn void be_worker(run *r)
 {
     ash_error err = ASH_ERROR_INIT;
     int acks = open(r->acks, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    steps_run_options opts = {.folder = r->store, .count = STEPS, .reopens = 20, .acks = acks};
+    work_options opts = {.folder = r->store, .steps = STEPS, .reopens = 20, .acks = acks};
     REQUIRE(acks >= 0);
     wrapped_engine_journal_eagerly(rng_below(&r->random, 2) == 0);
     steps_trim_eagerly(rng_below(&r->random, 2) == 0);
-    int result = steps_run(r->models, &opts, &err);
+    int result = work_do(r->work, &opts, &err);
     if (result != 0)
         fprintf(stderr, "# seed %llu: %s\n", (unsigned long long)r->seed, err.text);
     _exit(result == 0 ? 0 : 3);
@@ -76,7 +77,7 @@ static void take_acks(run *r)
     for (size_t at = 0; at + 8 <= len; at += 8) {
         uint32_t ack[2];
         memcpy(ack, bytes + at, sizeof ack);
-        aftermath_take_ack(r->models, ack);
+        work_acknowledge(r->work, ack);
     }
     ash__free(bytes);
 }
@@ -91,10 +92,9 @@ static bool one_kill(run *r, int number)
     if (!good)
         fprintf(stderr, "# %s: the work failed\n", what);
     take_acks(r);
-    good = good && aftermath_in_child(r->store, r->models, false, what) &&
-           aftermath_is_good(r->store, r->models, false, &err);
-    for (int i = 0; i < MODEL_THREADS; i++)
-        r->models[i].generation++;
+    good = good && work_is_good_in_child(r->work, r->store, false, what) &&
+           work_is_good(r->work, r->store, false, &err);
+    work_interrupt(r->work);
     return good;
 }
 
@@ -106,12 +106,10 @@ static int run_one(const options *o, uint64_t seed, int kills, int *interrupted)
     (void)o;
     r.store = ash__path_join(r.folder, "store");
     r.acks = ash__path_join(r.folder, "acks");
-    for (uint32_t i = 0; i < MODEL_THREADS; i++)
-        model_init(&r.models[i], seed, i);
+    r.work = work_new(seed);
     for (int i = 0; i < kills && bad == 0; i++)
         bad = !one_kill(&r, i);
-    for (int i = 0; i < MODEL_THREADS; i++)
-        model_release(&r.models[i]);
+    work_free(r.work);
     *interrupted += r.interrupted;
     if (bad > 0)
         fprintf(stderr, "# the store is kept in %s\n", r.store);

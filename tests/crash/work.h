@@ -2,21 +2,43 @@
 #ifndef ASH_TESTS_CRASH_WORK_H
 #define ASH_TESTS_CRASH_WORK_H
 
-/* What must be true of a store that a crash interrupted. */
+/* What is done to a store until a crash interrupts it, and what must be in the store then.
+ *
+ * The work's steps depend on its seed.  Several threads do some of them each; a step is acknowledged
+ * when it was done, and the work is told of acknowledgements, so that it knows what must be there. */
 
-#include "steps.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* Opens the store; checks it; each thread's part is what its model says, or that with the next step
- * done as well: models[] are brought to where the store is.  With go_on, some more steps are done
- * and all is looked at again.  False with a text in *err. */
-bool aftermath_is_good(const char *folder, model models[MODEL_THREADS], bool go_on, ash_error *err);
+#include <ashlar/error.h>
 
-/* The same in a process of its own, which leaves models[] as they are.  A process that dies of a
- * signal was not good either.  `what` introduces a complaint on standard error. */
-bool aftermath_in_child(const char *folder, model models[MODEL_THREADS], bool go_on,
-                        const char *what);
+typedef struct work work;
 
-/* Bring models[] to what an acknowledgement says. */
-void aftermath_take_ack(model models[MODEL_THREADS], const uint32_t ack[2]);
+work *work_new(uint64_t seed);
+void work_free(work *w);
+
+/* Each thread does `steps` more of its steps, each acknowledged by one write of {thread, steps done}
+ * (two uint32) to `acks`.  The store is closed and opened again `reopens` times on the way.  0, or
+ * the first error. */
+typedef struct work_options {
+    const char *folder;
+    uint32_t steps;
+    uint32_t reopens;
+    int acks;
+} work_options;
+int work_do(work *w, const work_options *opts, ash_error *err);
+
+/* Take notice of an acknowledgement. */
+void work_acknowledge(work *w, const uint32_t ack[2]);
+/* Its process died; others go on with what is in the store. */
+void work_interrupt(work *w);
+
+/* Opens the store; checks it; each thread's part is as was acknowledged, or that with the next step
+ * done as well, of which the work takes notice.  With go_on, some more steps are done and all is
+ * looked at again.  False with a text in *err. */
+bool work_is_good(work *w, const char *folder, bool go_on, ash_error *err);
+/* The same in a process of its own, which leaves the work as it is.  A process that dies of a signal
+ * was not good either.  `what` introduces a complaint on standard error. */
+bool work_is_good_in_child(work *w, const char *folder, bool go_on, const char *what);
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "work.h"
 
+#include "base/mem.h"
 #include "scratch.h"
+#include "steps.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,12 +11,48 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Files and documents: the steps of models. */
+
 enum { TIMEOUT_S = 60, MORE_STEPS = 3 };
 
-void aftermath_take_ack(model models[MODEL_THREADS], const uint32_t ack[2])
+struct work {
+    model models[MODEL_THREADS];
+};
+
+work *work_new(uint64_t seed)
+{
+    work *w = ash__new(work);
+    for (uint32_t i = 0; i < MODEL_THREADS; i++)
+        model_init(&w->models[i], seed, i);
+    return w;
+}
+
+void work_free(work *w)
+{
+    if (w == NULL)
+        return;
+    for (int i = 0; i < MODEL_THREADS; i++)
+        model_release(&w->models[i]);
+    ash__free(w);
+}
+
+int work_do(work *w, const work_options *opts, ash_error *err)
+{
+    steps_run_options o = {
+        .folder = opts->folder, .count = opts->steps, .reopens = opts->reopens, .acks = opts->acks};
+    return steps_run(w->models, &o, err);
+}
+
+void work_interrupt(work *w)
+{
+    for (int i = 0; i < MODEL_THREADS; i++)
+        w->models[i].generation++;
+}
+
+void work_acknowledge(work *w, const uint32_t ack[2])
 {
     REQUIRE(ack[0] < MODEL_THREADS);
-    model *m = &models[ack[0]];
+    model *m = &w->models[ack[0]];
     while (m->steps < ack[1]) {
         step s;
         model_next(m, &s);
@@ -79,34 +117,32 @@ static bool write_more(const char *folder, model models[MODEL_THREADS], ash_erro
     return good;
 }
 
-bool aftermath_is_good(const char *folder, model models[MODEL_THREADS], bool go_on, ash_error *err)
+bool work_is_good(work *w, const char *folder, bool go_on, ash_error *err)
 {
-    bool good = look(folder, models, err);
+    bool good = look(folder, w->models, err);
     if (good && go_on)
-        good = write_more(folder, models, err) && look(folder, models, err);
+        good = write_more(folder, w->models, err) && look(folder, w->models, err);
     return good;
 }
 
-static _Noreturn void be_child(const char *folder, model models[MODEL_THREADS], bool go_on,
-                               const char *what)
+static _Noreturn void be_child(work *w, const char *folder, bool go_on, const char *what)
 {
     ash_error err = ASH_ERROR_INIT;
     alarm(TIMEOUT_S);
-    bool good = aftermath_is_good(folder, models, go_on, &err);
+    bool good = work_is_good(w, folder, go_on, &err);
     if (!good)
         fprintf(stderr, "# %s: %s\n", what, err.text);
     _exit(good ? 0 : 1);
 }
 
-bool aftermath_in_child(const char *folder, model models[MODEL_THREADS], bool go_on,
-                        const char *what)
+bool work_is_good_in_child(work *w, const char *folder, bool go_on, const char *what)
 {
     int status = 0;
     fflush(stdout);
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0)
-        be_child(folder, models, go_on, what);
+        be_child(w, folder, go_on, what);
     REQUIRE(waitpid(child, &status, 0) == child);
     if (WIFSIGNALED(status))
         fprintf(stderr, "# %s: died of signal %d\n", what, WTERMSIG(status));

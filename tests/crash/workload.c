@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "steps.h"
+#include "work.h"
 
+#include "steps.h"
 #include "wrapped_engine.h"
 
 #include <fcntl.h>
@@ -16,7 +17,6 @@
  * ASH_BREAK_RULE=1, 2 or 3 breaks that rule of the engine. */
 int main(int argc, char **argv)
 {
-    model models[MODEL_THREADS];
     ash_error err = ASH_ERROR_INIT;
     if (argc != 6)
         return 2;
@@ -27,17 +27,15 @@ int main(int argc, char **argv)
     int acks = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (acks < 0)
         return 2;
-    for (uint32_t i = 0; i < MODEL_THREADS; i++)
-        model_init(&models[i], strtoull(argv[3], NULL, 10), i);
-    steps_run_options opts = {.folder = argv[1],
-                              .count = (uint32_t)atoi(argv[4]),
-                              .reopens = (uint32_t)atoi(argv[5]),
-                              .acks = acks};
-    int result = steps_run(models, &opts, &err);
+    work *w = work_new(strtoull(argv[3], NULL, 10));
+    work_options opts = {.folder = argv[1],
+                         .steps = (uint32_t)atoi(argv[4]),
+                         .reopens = (uint32_t)atoi(argv[5]),
+                         .acks = acks};
+    int result = work_do(w, &opts, &err);
     if (result != 0)
         fprintf(stderr, "# workload: %s\n", err.text);
-    for (int i = 0; i < MODEL_THREADS; i++)
-        model_release(&models[i]);
+    work_free(w);
     close(acks);
     return result == 0 ? 0 : 3;
 }
