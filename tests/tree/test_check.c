@@ -58,6 +58,25 @@ static void remove_document(ash_collection *c, const char *json)
     bson_destroy(filter);
 }
 
+/* Two roots of a collection, and one of them has a document. */
+static void test_tree_check__another_root(void **state)
+{
+    fixture *f = *state;
+    ash_tree *other = NULL;
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_keep keep = ASH_TREE_KEEP_INIT;
+    keep.last = 3;
+    o.make_folders = true;
+    support_put_seed(f, "a", 1);
+    assert_ok(ash_tree_open(f->store, "other", NULL, &other, &f->err), &f->err);
+    assert_ok(ash_tree_make_folder(other, "d/e", &o, NULL, NULL, &f->err), &f->err);
+    support_expect_sound(f);
+    assert_ok(ash_tree_set_keep(other, "", &keep, NULL, NULL, &f->err), &f->err);
+    support_expect_sound(f);
+    assert_ok(ash_tree_check(other, NULL, NULL, NULL, &f->err), &f->err);
+    ash_tree_close(other);
+}
+
 static void test_tree_check__a_sound_tree(void **state)
 {
     fixture *f = *state;
@@ -409,6 +428,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define here(test) cmocka_unit_test_setup_teardown(test, support_setup, support_teardown)
         here(test_tree_check__a_sound_tree),
+        here(test_tree_check__another_root),
         here(test_tree_check__folders_that_are_missing),
         here(test_tree_check__folders_that_are_deleted),
         here(test_tree_check__folders_that_are_files),
