@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree_operations.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "image.h"
+#include "scratch.h"
+#include "steps.h"
+#include "wrapped_engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define JOURNAL_ENV "ASH_FAULTS_JOURNAL" /* set: the engine uses its journal wherever it can */
+
+struct tree_subject {
+    char *folder, *path;
+    image image;
+    char *portraits[TREE_STEPS_MAX + 1];
+};
+
+enum { OTHER = 9 }; /* content of the other root's file */
+
+/* ---- operations ---- */
+
+typedef struct local_file {
+    const char *path;
+    uint32_t content;
+} local_file;
+
+/* New and changed, of every size; two have the same content, and some are nearly what was before. */
+static int put_recursively(ash_tree *tree, size_t number, ash_error *err)
+{
+    static const local_file files[] = {{"d/tiny", 2},     {"d/small", 5},  {"new/packed", 7},
+                                       {"new/same", 11},  {"d/large", 11}, {"d/whole", 13},
+                                       {"new/pieces", 15}};
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    o.make_folders = true;
+    return tree_put(tree, files[number].path, files[number].content, &o, err);
+}
+
+static int move(ash_tree *tree, size_t number, ash_error *err)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    o.replace = true;
+    return number == 0 ? ash_tree_move(tree, "d", "e/moved", NULL, NULL, NULL, err)
+                       : ash_tree_move(tree, "e/moved/small", "a", &o, NULL, NULL, err);
+}
+
+static int copy(ash_tree *tree, size_t number, ash_error *err)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    (void)number;
+    o.recursive = true;
+    return ash_tree_copy(tree, "d", NULL, "e/copy", &o, NULL, NULL, err);
+}
+
+static int remove_recursively(ash_tree *tree, size_t number, ash_error *err)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    (void)number;
+    o.recursive = true;
+    return ash_tree_remove(tree, "d", &o, NULL, err);
+}
+
+static int undelete(ash_tree *tree, size_t number, ash_error *err)
+{
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    (void)number;
+    int rc = ash_tree_trash(tree, "", 1, NULL, &l, err);
+    if (rc == 0)
+        rc = ash_tree_listing_next(l, &e, err);
+    if (rc == 0)
+        rc = ash_tree_undelete(tree, ash_tree_entry_id(e), NULL, NULL, NULL, NULL, err);
+    ash_tree_listing_free(l);
+    return rc;
+}
+
+static int mark(ash_tree *tree, size_t number, ash_error *err)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    if (number == 0)
+        return ash_tree_tag(tree, "d/large", 1, "kept", false, NULL, err);
+    bson_t *props = BCON_NEW("colour", BCON_UTF8("red"));
+    o.props = props;
+    int rc = ash_tree_set(tree, "d", &o, NULL, NULL, err);
+    bson_destroy(props);
+    return rc;
+}
+
+static int prune(ash_tree *tree, size_t number, ash_error *err)
+{
+    ash_tree_prune_options o = ASH_TREE_PRUNE_OPTIONS_INIT;
+    ash_tree_keep keep = ASH_TREE_KEEP_INIT;
+    int64_t gone;
+    o.keep = &keep;
+    return number == 0 ? ash_tree_prune(tree, "", &o, NULL, NULL, err)
+                       : tree_collect(tree, &gone, err);
+}
+
+static int collect(ash_tree *tree, size_t number, ash_error *err)
+{
+    int64_t gone;
+    (void)number;
+    return tree_collect(tree, &gone, err);
+}
+
+const tree_operation tree_operations[] = {
+    {.name = "put -r", .count = 7, .step = put_recursively},
+    {.name = "move", .count = 2, .step = move},
+    {.name = "copy", .count = 1, .step = copy, .is_plain = true},
+    {.name = "remove", .count = 1, .step = remove_recursively},
+    {.name = "undelete", .count = 1, .step = undelete, .is_plain = true},
+    {.name = "tag and set", .count = 2, .step = mark, .is_plain = true},
+    {.name = "prune", .count = 2, .step = prune},
+    {.name = "gc", .count = 1, .step = collect},
+};
+const size_t tree_operation_count = ASH_ARRAY_LEN(tree_operations);
+
+/* ---- the store ---- */
+
+static ash_store *open_store(tree_subject *s)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = steps_open_store(s->path, false, &err);
+    if (store == NULL)
+        fail_msg("the store does not open: %s", err.text);
+    return store;
+}
+
+static tree_worker open_root(ash_store *store, uint32_t root)
+{
+    ash_error err = ASH_ERROR_INIT;
+    tree_worker w;
+    assert_ok(tree_worker_open(&w, store, 1, root, &err), &err);
+    return w;
+}
+
+/* A past, something in the trash, and contents that nobody has. */
+static void fill(tree_subject *s)
+{
+    static const local_file files[] = {{"a", 4},        {"d/tiny", 1},   {"d/small", 4},
+                                       {"d/large", 10}, {"d/whole", 12}, {"d/large", 9},
+                                       {"d/large", 10}, {"e/x", 6},      {"e/gone", 8},
+                                       {"e/old", 14},   {"e/none", 3}};
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = open_store(s);
+    tree_worker w = open_root(store, 0);
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_prune_options p = ASH_TREE_PRUNE_OPTIONS_INIT;
+    ash_tree_keep keep = ASH_TREE_KEEP_INIT;
+    o.make_folders = true;
+    p.keep = &keep;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(files); i++)
+        assert_ok(tree_put(w.tree, files[i].path, files[i].content, &o, &err), &err);
+    assert_ok(ash_tree_remove(w.tree, "e/old", NULL, NULL, &err), &err);
+    assert_ok(ash_tree_remove(w.tree, "e/none", NULL, NULL, &err), &err);
+    assert_ok(ash_tree_prune(w.tree, "e", &p, NULL, NULL, &err), &err);
+    assert_ok(ash_tree_remove(w.tree, "e/gone", NULL, NULL, &err), &err);
+    tree_worker_close(&w);
+    assert_true(tree_subject_put_other(store));
+    ash_store_close(store);
+}
+
+int tree_subject_setup(void **state)
+{
+    tree_subject *s = ash__new(tree_subject);
+    wrapped_engine_journal_eagerly(getenv(JOURNAL_ENV) != NULL);
+    s->folder = scratch_new();
+    s->path = ash__path_join(s->folder, "store");
+    fill(s);
+    image_read(&s->image, s->path);
+    *state = s;
+    return 0;
+}
+
+static void forget(tree_subject *s)
+{
+    for (size_t i = 0; i < ASH_ARRAY_LEN(s->portraits); i++) {
+        ash__free(s->portraits[i]);
+        s->portraits[i] = NULL;
+    }
+}
+
+int tree_subject_teardown(void **state)
+{
+    tree_subject *s = *state;
+    forget(s);
+    image_release(&s->image);
+    remove_folder(s->folder);
+    ash__free(s->path);
+    ash__free(s->folder);
+    ash__free(s);
+    return 0;
+}
+
+ash_store *tree_subject_begin(tree_subject *s)
+{
+    image_write(&s->image, s->path, 0, 0);
+    return open_store(s);
+}
+
+static char *portray(ash_tree *tree)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_buffer out = ASH_BUFFER_INIT;
+    assert_ok(tree_portrait(tree, &out, &err), &err);
+    char *text = ash__strdup(ash__buffer_text(&out));
+    ash__buffer_release(&out);
+    return text;
+}
+
+void tree_subject_foresee(tree_subject *s, const tree_operation *op)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = tree_subject_begin(s);
+    tree_worker w = open_root(store, 0);
+    forget(s);
+    s->portraits[0] = portray(w.tree);
+    for (size_t i = 0; i < op->count; i++) {
+        assert_ok(op->step(w.tree, i, &err), &err);
+        s->portraits[i + 1] = portray(w.tree);
+    }
+    tree_worker_close(&w);
+    ash_store_close(store);
+}
+
+int tree_subject_do(ash_store *store, const tree_operation *op, size_t *done, ash_error *err)
+{
+    tree_worker w;
+    *done = 0;
+    int rc = tree_worker_open(&w, store, 1, 0, err);
+    while (rc == 0 && *done < op->count) {
+        rc = op->step(w.tree, *done, err);
+        *done += rc == 0;
+    }
+    tree_worker_close(&w);
+    return rc;
+}
+
+bool tree_subject_put_other(ash_store *store)
+{
+    tree_worker w;
+    ash_error err = ASH_ERROR_INIT;
+    int rc = tree_worker_open(&w, store, 1, 1, &err);
+    if (rc == 0)
+        rc = tree_put(w.tree, "other", OTHER, NULL, &err);
+    tree_worker_close(&w);
+    return rc == 0;
+}
+
+/* ---- afterwards ---- */
+
+static void expect_other(ash_store *store, const char *what)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_entry *e = NULL;
+    size_t len;
+    ash__free(tree_content(OTHER, &len));
+    tree_worker w = open_root(store, 1);
+    if (ash_tree_get(w.tree, "other", NULL, NULL, &e, &err) != 0)
+        fail_msg("%s: somebody else's file: %s", what, err.text);
+    assert_int_equal(ash_tree_entry_length(e), len);
+    ash_tree_entry_free(e);
+    tree_worker_close(&w);
+}
+
+static void expect_sound(ash_store *store, ash_tree *tree, const char *what)
+{
+    ash_error err = ASH_ERROR_INIT;
+    if (!steps_check(store, &err) || !tree_is_sound(tree, &err))
+        fail_msg("%s: %s", what, err.text);
+}
+
+/* What was acknowledged is there, and maybe the next step; how many steps that is. */
+static size_t find_step(const tree_subject *s, ash_tree *tree, const tree_operation *op,
+                        size_t done, const char *what)
+{
+    char *now = portray(tree);
+    bool further = strcmp(now, s->portraits[done]) != 0;
+    if (further && (done == op->count || strcmp(now, s->portraits[done + 1]) != 0))
+        fail_msg("%s: neither as after %zu steps nor as after one more:\n%s", what, done, now);
+    ash__free(now);
+    return done + further;
+}
+
+/* What failed has left nothing that stays. */
+static void expect_nothing_left(ash_tree *tree, const char *what)
+{
+    ash_error err = ASH_ERROR_INIT;
+    int64_t gone;
+    assert_ok(tree_collect(tree, &gone, &err), &err);
+    assert_ok(tree_collect(tree, &gone, &err), &err);
+    if (gone != 0)
+        fail_msg("%s: a collection left %d contents", what, (int)gone);
+}
+
+void tree_subject_end(tree_subject *s, ash_store *store, const tree_operation *op, size_t done,
+                      bool other, const char *what)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_store_close(store);
+    store = open_store(s);
+    tree_worker w = open_root(store, 0);
+    size_t i = find_step(s, w.tree, op, done, what);
+    if (other)
+        expect_other(store, what);
+    expect_sound(store, w.tree, what);
+    for (; i < op->count; i++)
+        if (op->step(w.tree, i, &err) != 0)
+            fail_msg("%s: step %zu cannot be done again: %s", what, i, err.text);
+    (void)find_step(s, w.tree, op, op->count, what);
+    expect_nothing_left(w.tree, what);
+    if (!tree_is_sound(w.tree, &err))
+        fail_msg("%s: in the end: %s", what, err.text);
+    tree_worker_close(&w);
+    ash_store_close(store);
+}
