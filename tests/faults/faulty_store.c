@@ -20,6 +20,9 @@ typedef struct faulty {
     void (*before)(void *ctx);
     void *before_ctx;
     bool bare;
+    bool counts; /* work, of one thread */
+    bool inside; /* a transaction, whose work is `now` */
+    faulty_work now, most;
     pthread_mutex_t concern_lock;
     bson_t *last_concern; /* guarded by it; or NULL */
 } faulty;
@@ -43,6 +46,8 @@ static bool is_due(ash_store *store)
 {
     faulty *f = of(store);
     atomic_fetch_add(&f->calls, 1);
+    if (f->counts && f->inside)
+        f->now.calls++;
     if (f->every_ms > 0)
         ash__clock_sleep_ms(f->every_ms);
     if (atomic_load(&f->countdown) <= 0 || atomic_fetch_sub(&f->countdown, 1) != 1)
@@ -112,10 +117,19 @@ SLOT(update,
      (ash_store * store, ash_ns ns, const ash_update_request *request,
       const ash_update_options *opts, ash_write_result *result, ash_error *err),
      (inner, ns, request, opts, result, err))
-SLOT(remove,
-     (ash_store * store, ash_ns ns, const bson_t *filter, const ash_remove_options *opts,
-      ash_write_result *result, ash_error *err),
-     (inner, ns, filter, opts, result, err))
+static int faulty_remove(ash_store *store, ash_ns ns, const bson_t *filter,
+                         const ash_remove_options *opts, ash_write_result *result, ash_error *err)
+{
+    ash_store *inner = of(store)->inner;
+    bool due = is_due(store);
+    if (due && !of(store)->done)
+        return fail(err, "remove");
+    int rc = inner->ops->remove(inner, ns, filter, opts, result, err);
+    if (of(store)->counts)
+        of(store)->now.removed += result->deleted;
+    return due && rc == 0 ? lose(err, "remove") : rc;
+}
+
 static int faulty_find_and_modify(ash_store *store, ash_ns ns, const bson_t *filter,
                                   const ash_find_and_modify_options *opts,
                                   const ash_modify_answer *answer, ash_error *err)
@@ -144,14 +158,39 @@ typedef struct inside {
     void *ctx;
 } inside;
 
+static int64_t more(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void begin_work(faulty *f)
+{
+    if (!f->counts)
+        return;
+    f->now = (faulty_work){0};
+    f->inside = true;
+}
+
+static void end_work(faulty *f)
+{
+    if (!f->counts)
+        return;
+    f->inside = false;
+    f->most.calls = more(f->most.calls, f->now.calls);
+    f->most.removed = more(f->most.removed, f->now.removed);
+    f->most.transactions++;
+}
+
 /* Operations of the transaction name the store that it was begun on: this one. */
 static int run_inside(ash_transaction *t, void *ctx, ash_error *err)
 {
     const inside *in = ctx;
     ash_store *inner = t->store;
     t->store = in->store;
+    begin_work(of(in->store));
     int result = in->fn(t, in->ctx, err);
     t->store = inner;
+    end_work(of(in->store));
     /* The commit is a step like any other to whoever is stopped before it. */
     if (result == 0 && of(in->store)->before != NULL)
         (void)is_due(in->store);
@@ -284,4 +323,14 @@ void faulty_store_bare(ash_store *store)
 const bson_t *faulty_store_write_concern(const ash_store *store)
 {
     return ((const faulty *)store)->last_concern;
+}
+
+void faulty_store_count(ash_store *store)
+{
+    of(store)->counts = true;
+}
+
+faulty_work faulty_store_work(const ash_store *store)
+{
+    return ((const faulty *)store)->most;
 }

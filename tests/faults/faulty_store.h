@@ -23,6 +23,15 @@ int faulty_store_calls(const ash_store *store);
 void faulty_store_before(ash_store *store, int n, void (*fn)(void *ctx), void *ctx);
 /* From now on without transactions, as a single MongoDB server. */
 void faulty_store_bare(ash_store *store);
+/* What one transaction did at most, and how many there were, from faulty_store_count() on; for one
+ * thread alone. */
+typedef struct faulty_work {
+    int64_t calls;   /* operations of one */
+    int64_t removed; /* documents that one took away by ash_collection_remove() */
+    int64_t transactions;
+} faulty_work;
+void faulty_store_count(ash_store *store);
+faulty_work faulty_store_work(const ash_store *store);
 /* Of the last find_and_modify; NULL: none was given.  The store's own. */
 const bson_t *faulty_store_write_concern(const ash_store *store);
 

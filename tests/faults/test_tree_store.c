@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "model.h"
 
 #include <stdlib.h>
 
@@ -66,6 +67,109 @@ static void test_faults_tree_store__each_call_is_late(void **state)
     fail_each_call(*state, false, DELAY_MS, 8);
 }
 
+/* ---- work ---- */
+
+enum {
+    SMALL = 60, /* contents of 600 bytes and of 30 KB each */
+    LARGE_BYTES = 20 * 1024 * 1024,
+    CHUNK_BYTES = 255 * 1024,
+    MOST_AT_ONCE = 16,            /* contents of one commit … */
+    MOST_BYTES = 4 * 1024 * 1024, /* … unless it is one alone */
+    MOST_CALLS_OF_ONE = 12
+};
+
+/* The contents that went together. */
+typedef struct together {
+    const ash_store *store;
+    int64_t transaction, contents, bytes;
+    int64_t most_contents, most_bytes; /* of several */
+} together;
+
+static bool note_content(void *ctx, const char *digest, int64_t stored)
+{
+    together *t = ctx;
+    int64_t now = faulty_store_work(t->store).transactions;
+    (void)digest;
+    if (now != t->transaction)
+        t->contents = t->bytes = 0;
+    t->transaction = now;
+    t->contents++;
+    t->bytes += stored;
+    if (t->contents > t->most_contents)
+        t->most_contents = t->contents;
+    if (t->contents > 1 && t->bytes > t->most_bytes)
+        t->most_bytes = t->bytes;
+    return true;
+}
+
+static void put_noise(ash_tree *tree, size_t len, uint32_t seed)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_writer *w = NULL;
+    uint8_t *data = ash__alloc(len);
+    model_fill(seed, data, len);
+    assert_ok(ash_tree_open_writer(tree, "one", NULL, NULL, &w, &err), &err);
+    assert_ok(ash_tree_writer_write(w, data, len, &err), &err);
+    assert_ok(ash_tree_writer_finish(w, NULL, NULL, &err), &err);
+    ash_tree_writer_free(w);
+    ash__free(data);
+}
+
+/* Contents that nobody has any more, of all sizes. */
+static void leave_contents(ash_tree *tree)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_prune_options o = ASH_TREE_PRUNE_OPTIONS_INIT;
+    ash_tree_keep keep = ASH_TREE_KEEP_INIT;
+    uint32_t seed = 1000;
+    o.keep = &keep;
+    for (int i = 0; i < SMALL; i++) {
+        put_noise(tree, 600, seed++);
+        put_noise(tree, 30000, seed++);
+    }
+    for (int i = 0; i < 6; i++)
+        put_noise(tree, 1500000, seed++);
+    for (int i = 0; i < 3; i++)
+        put_noise(tree, i == 1 ? LARGE_BYTES : 3000000, seed++);
+    assert_ok(ash_tree_remove(tree, "one", NULL, NULL, &err), &err);
+    assert_ok(ash_tree_prune(tree, "", &o, NULL, NULL, &err), &err);
+}
+
+/* Others wait for one transaction of a collection at most: so it is a few operations, and takes a
+ * few documents away. */
+static void test_faults_tree_store__a_collection_does_little_at_once(void **state)
+{
+    tree_subject *s = *state;
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = tree_subject_begin(s), *through = faulty_store_new(store);
+    ash_tree *tree = NULL;
+    ash_tree_collect_options o = ASH_TREE_COLLECT_OPTIONS_INIT;
+    ash_tree_collect_report report = ASH_TREE_COLLECT_REPORT_INIT;
+    together t = {.store = through};
+    assert_ok(ash_tree_open(store, "many", NULL, &tree, &err), &err);
+    leave_contents(tree);
+    ash_tree_close(tree);
+    assert_ok(ash_tree_open(through, "many", NULL, &tree, &err), &err);
+    faulty_store_count(through);
+    o.min_age_s = -1;
+    o.each = note_content;
+    o.each_ctx = &t;
+    assert_ok(ash_tree_collect(tree, &o, NULL, &report, &err), &err);
+    faulty_work most = faulty_store_work(through);
+    print_message("# %d contents in %d transactions; of one at most %d contents, %d documents, %d "
+                  "operations\n",
+                  (int)report.contents, (int)most.transactions, (int)t.most_contents,
+                  (int)most.removed, (int)most.calls);
+    assert_true(report.contents >= 2 * SMALL + 9);
+    assert_in_range(t.most_contents, 2, MOST_AT_ONCE);
+    assert_in_range(t.most_bytes, 1, MOST_BYTES);
+    assert_in_range(most.calls, 4, MOST_CALLS_OF_ONE);
+    assert_in_range(most.removed, LARGE_BYTES / CHUNK_BYTES, LARGE_BYTES / CHUNK_BYTES + 4);
+    ash_tree_close(tree);
+    faulty_store_free(through);
+    ash_store_close(store);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tree_subject_setup, tree_subject_teardown)
 
 int main(int argc, char **argv)
@@ -74,6 +178,7 @@ int main(int argc, char **argv)
         TEST(test_faults_tree_store__each_call_fails),
         TEST(test_faults_tree_store__each_result_is_lost),
         TEST(test_faults_tree_store__each_call_is_late),
+        TEST(test_faults_tree_store__a_collection_does_little_at_once),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -215,7 +215,8 @@ static int delete_batch(collection *k, const candidate *all, size_t count)
     for (size_t i = 0; rc == 0 && i < count;) {
         size_t n = 0;
         int64_t bytes = 0;
-        while (i + n < count && n < k->at_once && (n == 0 || bytes < DELETE_BYTES))
+        while (i + n < count && n < k->at_once &&
+               (n == 0 || all[i + n].stored <= DELETE_BYTES - bytes))
             ash__add_length(&bytes, all[i + n++].stored);
         rc = ash__op_check(&k->op, k->err);
         if (rc == 0)
