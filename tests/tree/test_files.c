@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "base/thread.h"
+
 #include <string.h>
 
 /* Files and folders as the seed has them: fields, types, order; names; conditions. */
@@ -166,28 +168,100 @@ static void test_tree_files__conditions(void **state)
     ash_tree_entry_free(e);
 }
 
-/* Two writers of one version: the first to finish wins, and nothing of the other remains. */
-static void test_tree_files__two_writers_of_one_version(void **state)
+/* ---- two writers ---- */
+
+/* Of version 1 of a file each; the second to finish is told, and nothing of it remains. */
+static void expect_one_wins(fixture *f, size_t len)
 {
-    fixture *f = *state;
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_writer *w[2] = {NULL, NULL};
-    uint8_t *data = support_bytes(50000, 7);
+    uint8_t *data = support_bytes(len + 1, 7);
     support_put_text(f, "a", LONG);
     o.if_version = 1;
     for (int i = 0; i < 2; i++) {
         assert_ok(ash_tree_open_writer(f->tree, "a", &o, NULL, &w[i], &f->err), &f->err);
-        assert_ok(ash_tree_writer_write(w[i], data + i, 40000, &f->err), &f->err);
+        assert_ok(ash_tree_writer_write(w[i], data + i, len, &f->err), &f->err);
     }
     assert_ok(ash_tree_writer_finish(w[1], NULL, NULL, &f->err), &f->err);
+    int64_t contents = support_count(f->contents, "{}"), chunks = support_count(f->chunks, "{}");
     assert_int_equal(ash_tree_writer_finish(w[0], NULL, NULL, &f->err), ASH_ECONFLICT);
     ash_tree_writer_free(w[0]);
     ash_tree_writer_free(w[1]);
-    support_expect_bytes(f, "a", data + 1, 40000);
+    support_expect_bytes(f, "a", data + 1, len);
     support_expect_history(f, "a", "2 1");
-    assert_int_equal(support_count(f->contents, "{}"), 2);
+    assert_int_equal(support_count(f->contents, "{}"), contents);
+    assert_int_equal(support_count(f->chunks, "{}"), chunks);
+    assert_int_equal(contents, len > 200 ? 2 : 1);
     assert_int_equal(support_count(f->past, "{}"), 1);
     ash__free(data);
+}
+
+/* Within the document, in the content's, in chunks, in chunks that are stored ahead. */
+static void test_tree_files__two_writers_of_one_version(void **state)
+{
+    static const size_t lengths[] = {100, 5000, 40000, 3000000};
+    fixture *f = *state;
+    ash_tree_collect_options c = ASH_TREE_COLLECT_OPTIONS_INIT;
+    ash_tree_prune_options p = ASH_TREE_PRUNE_OPTIONS_INIT;
+    ash_tree_keep keep = ASH_TREE_KEEP_INIT;
+    c.min_age_s = -1;
+    p.keep = &keep;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(lengths); i++) {
+        expect_one_wins(f, lengths[i]);
+        support_remove(f, "a");
+        assert_ok(ash_tree_prune(f->tree, "/", &p, NULL, NULL, &f->err), &f->err);
+        assert_ok(ash_tree_collect(f->tree, &c, NULL, NULL, &f->err), &f->err);
+    }
+}
+
+typedef struct rival {
+    ash_tree_writer *w;
+    pthread_barrier_t *start;
+    int rc;
+    ash_error err;
+} rival;
+
+static void *finish_at_once(void *arg)
+{
+    rival *r = arg;
+    pthread_barrier_wait(r->start);
+    r->rc = ash_tree_writer_finish(r->w, NULL, NULL, &r->err);
+    return NULL;
+}
+
+static void test_tree_files__two_writers_at_once(void **state)
+{
+    enum { ROUNDS = 20 };
+    fixture *f = *state;
+    pthread_barrier_t start;
+    support_put_seed(f, "a", 0);
+    assert_int_equal(pthread_barrier_init(&start, NULL, 2), 0);
+    for (int32_t i = 1; i <= ROUNDS; i++) {
+        rival both[2];
+        pthread_t threads[2];
+        ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+        o.if_version = i;
+        for (int k = 0; k < 2; k++) {
+            uint8_t *data = support_bytes(500, (uint32_t)(2 * i + k));
+            both[k] = (rival){.start = &start};
+            assert_ok(ash_tree_open_writer(f->tree, "a", &o, NULL, &both[k].w, &f->err), &f->err);
+            assert_ok(ash_tree_writer_write(both[k].w, data, 500, &f->err), &f->err);
+            assert_int_equal(ash__thread_start(&threads[k], 0, finish_at_once, &both[k]), 0);
+            ash__free(data);
+        }
+        for (int k = 0; k < 2; k++) {
+            pthread_join(threads[k], NULL);
+            ash_tree_writer_free(both[k].w);
+        }
+        int winner = both[0].rc == 0 ? 0 : 1;
+        assert_ok(both[winner].rc, &both[winner].err);
+        assert_int_equal(both[1 - winner].rc, ASH_ECONFLICT);
+        support_expect_version(f, "a", i + 1);
+        support_expect_seed(f, "a", (uint32_t)(2 * i + winner));
+    }
+    assert_int_equal(support_count(f->contents, "{}"), ROUNDS + 1);
+    assert_int_equal(support_count(f->past, "{}"), ROUNDS);
+    pthread_barrier_destroy(&start);
 }
 
 static void test_tree_files__paths_that_cannot_be(void **state)
@@ -301,6 +375,7 @@ int main(void)
         here(test_tree_files__the_same_bytes_make_none),
         here(test_tree_files__conditions),
         here(test_tree_files__two_writers_of_one_version),
+        here(test_tree_files__two_writers_at_once),
         here(test_tree_files__paths_that_cannot_be),
         here(test_tree_files__unknown_fields_are_kept),
         here(test_tree_files__ranges),
