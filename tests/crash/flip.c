@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "scratch.h"
 #include "steps.h"
+#include "work.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -32,7 +33,6 @@ typedef struct options {
     int flips, steps;
 } options;
 
-enum outcome { OUTCOME_GOOD, OUTCOME_MISSING, OUTCOME_REFUSED, OUTCOME_WRONG, OUTCOME_DIED };
 enum { OUTCOMES = OUTCOME_DIED + 1, TIMEOUT_S = 60, WHY_BYTES = 600 };
 
 static const char *const outcome_names[] = {"nothing noticed", "something missing", "refused",
@@ -45,55 +45,16 @@ static const char *const kind_names[] = {"segments", "meta.mdb", "superblock"};
 typedef struct run {
     uint64_t seed;
     char *folder, *store;
-    model models[MODEL_THREADS];
+    work *work;
     rng random;
     int read[KINDS][OUTCOMES], check[KINDS][OUTCOMES];
     int bad;
     char *why; /* the newest child's error; shared with it */
 } run;
 
-static enum outcome worse(enum outcome a, enum outcome b)
-{
-    return a > b ? a : b;
-}
-
-static enum outcome outcome_of(bool same, const ash_error *err)
-{
-    if (same)
-        return OUTCOME_GOOD;
-    if (err->code == ASH_ECONDITION)
-        return OUTCOME_WRONG;
-    return err->code == ASH_ENOTFOUND ? OUTCOME_MISSING : OUTCOME_REFUSED;
-}
-
-static enum outcome read_thread(ash_store *store, const model *m, ash_error *err)
-{
-    enum outcome out = OUTCOME_GOOD;
-    worker w;
-    if (worker_open(&w, store, m->thread, err) != 0)
-        return OUTCOME_REFUSED;
-    for (int i = 0; i < MODEL_FILES && out != OUTCOME_WRONG; i++) {
-        if (m->files[i].there)
-            out = worse(out, outcome_of(steps_same_file(&w, m, i, err), err));
-    }
-    for (int i = 0; i < MODEL_DOCS && out != OUTCOME_WRONG; i++) {
-        if (m->docs[i].there)
-            out = worse(out, outcome_of(steps_same_doc(&w, m, i, err), err));
-    }
-    worker_close(&w);
-    return out;
-}
-
 static enum outcome read_all(run *r, ash_error *err)
 {
-    enum outcome out = OUTCOME_GOOD;
-    ash_store *store = steps_open_store(r->store, true, err);
-    if (store == NULL)
-        return OUTCOME_REFUSED;
-    for (int i = 0; i < MODEL_THREADS && out != OUTCOME_WRONG; i++)
-        out = worse(out, read_thread(store, &r->models[i], err));
-    ash_store_close(store);
-    return out;
+    return work_read(r->work, r->store, err);
 }
 
 static enum outcome check_all(run *r, ash_error *err)
@@ -213,14 +174,18 @@ static void report(const run *r)
 static bool fill(run *r, int steps)
 {
     ash_error err = ASH_ERROR_INIT;
-    int acks = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    for (uint32_t i = 0; i < MODEL_THREADS; i++)
-        model_init(&r->models[i], r->seed, i);
-    steps_run_options opts = {.folder = r->store, .count = (uint32_t)steps, .acks = acks};
-    int result = steps_run(r->models, &opts, &err);
+    char *path = ash__path_join(r->folder, "acks");
+    uint32_t ack[2];
+    int acks = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    r->work = work_new(r->seed);
+    work_options opts = {.folder = r->store, .steps = (uint32_t)steps, .acks = acks};
+    int result = work_do(r->work, &opts, &err);
     if (result != 0)
         fprintf(stderr, "# %s\n", err.text);
+    for (off_t at = 0; pread(acks, ack, sizeof ack, at) == (ssize_t)sizeof ack; at += 8)
+        work_acknowledge(r->work, ack);
     close(acks);
+    ash__free(path);
     return result == 0;
 }
 
@@ -241,8 +206,7 @@ static bool run_all(const options *o)
            (unsigned long long)o->seed, r.bad);
     good = good && r.bad == 0 && r.read[KIND_SEGMENT][OUTCOME_REFUSED] > 0 &&
            r.check[KIND_META][OUTCOME_REFUSED] > 0;
-    for (int i = 0; i < MODEL_THREADS; i++)
-        model_release(&r.models[i]);
+    work_free(r.work);
     remove_folder(r.folder);
     ash__free(r.store);
     ash__free(r.folder);

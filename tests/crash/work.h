@@ -41,4 +41,13 @@ bool work_is_good(work *w, const char *folder, bool go_on, ash_error *err);
  * was not good either.  `what` introduces a complaint on standard error. */
 bool work_is_good_in_child(work *w, const char *folder, bool go_on, const char *what);
 
+/* What came of reading, the worst last. */
+enum outcome { OUTCOME_GOOD, OUTCOME_MISSING, OUTCOME_REFUSED, OUTCOME_WRONG, OUTCOME_DIED };
+static inline enum outcome outcome_worse(enum outcome a, enum outcome b)
+{
+    return a > b ? a : b;
+}
+/* Reads all that was acknowledged, from a store that may be damaged; changes nothing. */
+enum outcome work_read(work *w, const char *folder, ash_error *err);
+
 #endif

@@ -120,3 +120,44 @@ bool work_is_good(work *w, const char *folder, bool go_on, ash_error *err)
         good = write_more(folder, w->models, err) && look(folder, w->models, err);
     return good;
 }
+
+/* ---- reading ---- */
+
+static enum outcome outcome_of(bool same, const ash_error *err)
+{
+    if (same)
+        return OUTCOME_GOOD;
+    if (err->code == ASH_ECONDITION)
+        return OUTCOME_WRONG;
+    return err->code == ASH_ENOTFOUND ? OUTCOME_MISSING : OUTCOME_REFUSED;
+}
+
+static enum outcome read_thread(ash_store *store, const model *m, ash_error *err)
+{
+    enum outcome out = OUTCOME_GOOD;
+    worker w;
+    if (worker_open(&w, store, m->thread, err) != 0)
+        return OUTCOME_REFUSED;
+    for (int i = 0; i < MODEL_FILES && out != OUTCOME_WRONG; i++) {
+        if (m->files[i].there)
+            out = outcome_worse(out, outcome_of(steps_same_file(&w, m, i, err), err));
+    }
+    for (int i = 0; i < MODEL_DOCS && out != OUTCOME_WRONG; i++) {
+        if (m->docs[i].there)
+            out = outcome_worse(out, outcome_of(steps_same_doc(&w, m, i, err), err));
+    }
+    worker_close(&w);
+    return out;
+}
+
+enum outcome work_read(work *w, const char *folder, ash_error *err)
+{
+    enum outcome out = OUTCOME_GOOD;
+    ash_store *store = steps_open_store(folder, true, err);
+    if (store == NULL)
+        return OUTCOME_REFUSED;
+    for (int i = 0; i < MODEL_THREADS && out != OUTCOME_WRONG; i++)
+        out = outcome_worse(out, read_thread(store, &w->models[i], err));
+    ash_store_close(store);
+    return out;
+}
