@@ -78,11 +78,13 @@ static int add_gone(ash_tree *tree, const ash_tree_entry *gone, ash_buffer *out,
 {
     int rc = 0;
     add_entry(gone, "gone", out);
+    out->len--; /* of several lines; the last one is ended by the caller */
     for (int32_t v = 1; rc == 0 && v < ash_tree_entry_version(gone); v++) {
         ash_tree_entry *e = NULL;
         rc = ash_tree_get_by_id(tree, ash_tree_entry_id(gone), v, NULL, &e, err);
         if (rc == 0)
-            ash__buffer_printf(out, "/ %d %s", v, ash_tree_entry_digest(e));
+            ash__buffer_printf(out, "\ngone %s before %d: %d %s", ash_tree_entry_path(gone),
+                               ash_tree_entry_version(gone), v, ash_tree_entry_digest(e));
         rc = rc == ASH_ENOTFOUND || rc == ASH_ENOREVISION ? 0 : rc;
         ash_tree_entry_free(e);
     }

@@ -2,6 +2,7 @@
 #include "work.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "scratch.h"
@@ -275,4 +276,127 @@ bool work_is_good(work *w, const char *folder, bool go_on, ash_error *err)
         good = each_thread(w, store, go_on_from, err) && check_and_collect(w, store, err);
     ash_store_close(store);
     return good;
+}
+
+/* ---- reading what may be damaged ---- */
+
+static enum outcome outcome_of(const ash_error *err)
+{
+    return err->code == ASH_ENOTFOUND || err->code == ASH_ENOREVISION ? OUTCOME_MISSING
+                                                                      : OUTCOME_REFUSED;
+}
+
+static bool is_line_of(const char *portrait, const char *line, size_t len)
+{
+    for (const char *at = portrait; (at = strstr(at, line)) != NULL; at++)
+        if ((at == portrait || at[-1] == '\n') && at[len] == '\n')
+            return true;
+    return false;
+}
+
+/* Each line is one of the sound tree's; the last one counts them, and is not compared. */
+static enum outcome compare_lines(char *got, const char *want, ash_error *err)
+{
+    size_t lines = 0, wanted = 0;
+    for (const char *at = want; (at = strchr(at, '\n')) != NULL; at++)
+        wanted++;
+    for (char *at = got, *end; (end = strchr(at, '\n')) != NULL && end[1] != 0; at = end + 1) {
+        *end = 0;
+        lines++;
+        if (!is_line_of(want, at, (size_t)(end - at))) {
+            ash__fail(err, ASH_ECONDITION, "nobody wrote \"%s\"", at);
+            return OUTCOME_WRONG;
+        }
+    }
+    if (lines + 1 == wanted)
+        return OUTCOME_GOOD;
+    ash__fail(err, ASH_ENOTFOUND, "%zu lines instead of %zu", lines + 1, wanted);
+    return OUTCOME_MISSING;
+}
+
+static enum outcome read_bytes(ash_tree *tree, const ash_tree_entry *e, ash_error *err)
+{
+    static uint8_t buf[65536];
+    ash_tree_reader *r = NULL;
+    ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
+    uint8_t bytes[ASH_DIGEST_MAX_BYTES];
+    char hex[ASH_DIGEST_TEXT_BYTES];
+    size_t got = 1;
+    int rc = ash_tree_open_entry(tree, e, NULL, NULL, &r, err);
+    while (rc == 0 && got > 0) {
+        rc = ash_tree_reader_read(r, buf, sizeof buf, &got, err);
+        ash__digest_add(digest, buf, rc == 0 ? got : 0);
+    }
+    size_t len = ash__digest_finish(digest, bytes);
+    for (size_t i = 0; i < len; i++)
+        snprintf(hex + 2 * i, 3, "%02x", bytes[i]);
+    ash__digest_free(digest);
+    ash_tree_reader_free(r);
+    if (rc != 0)
+        return outcome_of(err);
+    if (strcmp(hex, ash_tree_entry_digest(e)) == 0)
+        return OUTCOME_GOOD;
+    ash__fail(err, ASH_ECONDITION, "other bytes of %s", ash_tree_entry_path(e));
+    return OUTCOME_WRONG;
+}
+
+static enum outcome read_versions(ash_tree *tree, const char *path, ash_error *err)
+{
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    enum outcome out = OUTCOME_GOOD;
+    int rc = ash_tree_history(tree, path, 0, NULL, &l, err);
+    while (rc == 0 && (rc = ash_tree_listing_next(l, &e, err)) == 0 && e != NULL)
+        if (!ash_tree_entry_is_folder(e) && !ash_tree_entry_is_deleted(e))
+            out = outcome_worse(out, read_bytes(tree, e, err));
+    ash_tree_listing_free(l);
+    return rc == 0 ? out : outcome_worse(out, outcome_of(err));
+}
+
+static enum outcome read_root(ash_tree *tree, ash_error *err)
+{
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    enum outcome out = OUTCOME_GOOD;
+    o.recursive = true;
+    int rc = ash_tree_list(tree, "", &o, NULL, &l, err);
+    while (rc == 0 && (rc = ash_tree_listing_next(l, &e, err)) == 0 && e != NULL)
+        out = outcome_worse(out, read_versions(tree, ash_tree_entry_path(e), err));
+    ash_tree_listing_free(l);
+    return rc == 0 ? out : outcome_worse(out, outcome_of(err));
+}
+
+static enum outcome read_thread(work *w, ash_store *store, uint32_t thread, ash_error *err)
+{
+    ash_buffer got = ASH_BUFFER_INIT;
+    tree_worker t;
+    enum outcome out;
+    int rc = tree_worker_open(&t, store, w->seed, thread, err);
+    if (rc == 0)
+        rc = tree_portrait(t.tree, &got, err);
+    if (rc == 0) {
+        char *text = ash__strdup(ash__buffer_text(&got));
+        out = compare_lines(text, w->portraits[thread][w->done[thread]], err);
+        ash__free(text);
+    } else {
+        out = outcome_of(err);
+    }
+    if (t.tree != NULL && out != OUTCOME_WRONG)
+        out = outcome_worse(out, read_root(t.tree, err));
+    ash__buffer_release(&got);
+    tree_worker_close(&t);
+    return out;
+}
+
+enum outcome work_read(work *w, const char *folder, ash_error *err)
+{
+    enum outcome out = OUTCOME_GOOD;
+    ash_store *store = steps_open_store(folder, true, err);
+    if (store == NULL)
+        return OUTCOME_REFUSED;
+    for (uint32_t i = 0; i < TREE_THREADS && out != OUTCOME_WRONG; i++)
+        out = outcome_worse(out, read_thread(w, store, i, err));
+    ash_store_close(store);
+    return out;
 }
