@@ -170,6 +170,71 @@ static void test_faults_tree_store__a_collection_does_little_at_once(void **stat
     ash_store_close(store);
 }
 
+/* ---- reading beside others ---- */
+
+typedef struct renewal {
+    ash_store *store;
+    int64_t date_ms;
+} renewal;
+
+/* As if every content had been collected and stored anew. */
+static void store_anew(void *ctx)
+{
+    renewal *r = ctx;
+    ash_error err = ASH_ERROR_INIT;
+    ash_collection *files = NULL;
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    bson_t all = BSON_INITIALIZER;
+    bson_t *change = BCON_NEW("$set", "{", "uploadDate", BCON_DATE_TIME(r->date_ms++), "}");
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(change);
+    value.value.v_doc.data_len = change->len;
+    o.multi = true;
+    assert_ok(ash_collection_new(r->store, NULL, "v7.fs.files", &files, &err), &err);
+    assert_ok(ash_collection_update(files, &all, &value, &o, NULL, &err), &err);
+    ash_collection_free(files);
+    bson_destroy(change);
+    bson_destroy(&all);
+}
+
+static void read_whole(ash_tree *tree, const char *path, int n)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_reader *r = NULL;
+    static uint8_t buf[4000];
+    size_t got = 1;
+    int rc = ash_tree_open_reader(tree, path, NULL, NULL, &r, &err);
+    while (rc == 0 && got > 0)
+        rc = ash_tree_reader_read(r, buf, sizeof buf, &got, &err);
+    if (rc != 0)
+        fail_msg("%s, call %d: %d %s", path, n, rc, err.text);
+    ash_tree_reader_free(r);
+}
+
+/* A file of one content, and one of pieces, which are opened as they are read. */
+static void test_faults_tree_store__what_is_read_is_stored_anew(void **state)
+{
+    static const char *const paths[] = {"d/large", "d/whole"};
+    ash_store *store = tree_subject_begin(*state), *through = faulty_store_new(store);
+    ash_error err = ASH_ERROR_INIT;
+    renewal r = {store, 1700000000000};
+    tree_worker w;
+    assert_ok(tree_worker_open(&w, through, 1, 0, &err), &err);
+    for (size_t i = 0; i < 2; i++) {
+        bool happened = true;
+        int n = 0;
+        while (happened) {
+            faulty_store_before(through, ++n, store_anew, &r);
+            read_whole(w.tree, paths[i], n);
+            happened = faulty_store_happened(through);
+        }
+        assert_true(n > (i == 0 ? 2 : 30));
+    }
+    tree_worker_close(&w);
+    faulty_store_free(through);
+    ash_store_close(store);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tree_subject_setup, tree_subject_teardown)
 
 int main(int argc, char **argv)
@@ -179,6 +244,7 @@ int main(int argc, char **argv)
         TEST(test_faults_tree_store__each_result_is_lost),
         TEST(test_faults_tree_store__each_call_is_late),
         TEST(test_faults_tree_store__a_collection_does_little_at_once),
+        TEST(test_faults_tree_store__what_is_read_is_stored_anew),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -5,6 +5,9 @@
 
 /* Parts one after the other.  Only the one that is read is open. */
 
+/* What a part is opened again for, when it is stored anew meanwhile. */
+enum { ATTEMPTS = 5 };
+
 typedef struct list_source {
     ash_source head;
     ash_form *form;
@@ -27,11 +30,24 @@ static size_t part_at(const list_source *l, int64_t position)
     return low;
 }
 
+static int open_content(list_source *l, const ash_form_part *part, ash_error *err)
+{
+    ash_fetch *f = l->head.fetch;
+    int level = f->level, delta_level = f->delta_level, rc = ASH_ECONFLICT;
+    for (int i = 0; rc == ASH_ECONFLICT && i < ATTEMPTS; i++) {
+        f->level = l->level;
+        f->delta_level = delta_level;
+        rc = part->zipped ? ash__source_of_zip(f, part, &l->inner, err)
+                          : ash__source_open(f, &part->id, &l->inner, err);
+    }
+    f->level = level;
+    return rc;
+}
+
 static int open_part(list_source *l, size_t i, ash_error *err)
 {
     const ash_form_part *part = &l->form->parts[i];
     ash_fetch *f = l->head.fetch;
-    int level = f->level;
     if (l->inner != NULL && l->part == i)
         return 0;
     ash__source_free(l->inner);
@@ -41,11 +57,7 @@ static int open_part(list_source *l, size_t i, ash_error *err)
         l->inner = ash__source_memory(f, part->bytes, part->bytes_len, part->off + part->len);
         return 0;
     }
-    f->level = l->level;
-    int rc = part->zipped ? ash__source_of_zip(f, part, &l->inner, err)
-                          : ash__source_open(f, &part->id, &l->inner, err);
-    f->level = level;
-    return rc;
+    return open_content(l, part, err);
 }
 
 /* v7files lets a part be longer than what it names, which is repeated then. */
