@@ -287,14 +287,10 @@ static int make_try(ash_lock *lock, const ash_lock_asking *asking, bson_t *doc, 
 }
 
 /* The caller learns of a grant only when nothing that an earlier holder announced can happen any
- * more.  One with a callback holds it for a while, and gets the token along with it: whoever serves
- * the store may be about to leave, and take no new connections. */
-static int settle_or_give_back(const ash_lock *lock, ash_lock_grant *g, ash_error *err)
+ * more. */
+static int settle_or_give_back(ash_lock_collection *c, ash_lock_grant *g, ash_error *err)
 {
-    ash_lock_collection *c = lock->collection;
     int rc = ash__lock_settle_pending(c, g, err);
-    if (rc == 0 && lock->fn != NULL)
-        rc = ash__lock_find_token(c, g, err);
     if (rc != 0) {
         ash_lock_grant lost = *g;
         bson_t after;
@@ -308,6 +304,7 @@ static int settle_or_give_back(const ash_lock *lock, ash_lock_grant *g, ash_erro
 int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant *g, bson_t *doc,
                   ash_error *err)
 {
+    ash_lock_collection *c = lock->collection;
     int rc = make_try(lock, asking, doc, err);
     if (rc != 0)
         return rc;
@@ -322,7 +319,7 @@ int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant 
     if (!asking->write)
         g->count -= asking->party->count;
     note_entry(g, &lock->h, asking->join);
-    return settle_or_give_back(lock, g, err);
+    return settle_or_give_back(c, g, err);
 }
 
 int ash__lock_pass(ash_lock *heir, const ash_lock_grant *g, ash_lock_passing *out, ash_error *err)
@@ -341,7 +338,7 @@ int ash__lock_pass(ash_lock *heir, const ash_lock_grant *g, ash_lock_passing *ou
         return rc;
     note_entry(&out->grant, &heir->h, NULL);
     /* Whatever becomes of the heir's, g's holder has let go. */
-    out->heir_rc = settle_or_give_back(heir, &out->grant, &out->heir_why);
+    out->heir_rc = settle_or_give_back(heir->collection, &out->grant, &out->heir_why);
     return 0;
 }
 
