@@ -6,9 +6,15 @@
  * what the document says alone (docs/LOCKS.md, obligations 1 to 5).  Each step marked atomic is one
  * findAndModify, or one commit of a bucket.
  *
+ * Between two of one process a write lock may go on by one move, which the next one learns of later;
+ * a token is asked for long after the grant, or never; and readers come in two at a time.  Who stands
+ * in the queue is not modelled beyond that: any entry may have ended, so any client may try.
+ *
  * -DNO_FENCE    commits do not check the lock                must fail
  * -DNO_OWNER    releases and renewals do not check it either must fail
  * -DNO_SEQUENCE tokens start over with the document          must fail
+ * -DNO_PASS_OWNER the lock goes on to the next without a look at whose it is   must fail
+ * -DNO_BASE_OWNER tokens are read without a look at whose document it is       must fail
  *
  * -DANNOUNCED   commits without transactions: announced in the document, done in a second step if
  *               their mark still stands, and whoever is granted the lock takes marks away first.
@@ -44,6 +50,16 @@ byte version, file_token;
 byte max_issued;    /* highest token handed out so far */
 byte peer_writes, peer_incarnation; /* of the peer's own write grant, while it is the holder */
 
+/* The other client waits for a write lock; and its grant, from the move to when it learns of it. */
+bool waits[2], passed;
+byte pass_inc, pass_writes, pass_count, pass_base;
+#ifdef ANNOUNCED
+byte pass_pending;
+#endif
+/* Whose write lock nobody has ended, rightly or by the package's ways: client 0 or 1, 3: the peer's;
+ * plus 1.  Only looked at. */
+byte alive;
+
 #define named       (write_lock -> 0 : (entry_w == writes -> entry_n : 0))
 #define anonymous   (write_lock || expired || read_locks < named -> 0 : read_locks - named)
 #define live_named  (expired -> 0 : named)
@@ -65,7 +81,14 @@ inline make_if_missing()
     fi
 }
 
-/* Between the grant and its use. */
+/* The client's own move from here on; what it learns of is the rest. */
+inline grant_write(who)
+{
+    write_lock = true; write_req = false; read_locks = 0; expired = false;
+    writes++; entry_n = 0; alive = who + 1
+}
+
+/* Before the caller learns of the grant. */
 inline take_marks_away()
 {
 #ifdef ANNOUNCED
@@ -87,6 +110,17 @@ inline take_marks_away()
     skip
 }
 
+#define owns_grant (incarnation == my_inc && write_lock && writes == my_writes)
+#ifdef NO_PASS_OWNER
+#define may_pass (incarnation != 0 && write_lock)
+#else
+#define may_pass owns_grant
+#endif
+#ifdef NO_BASE_OWNER
+#define may_read_base (incarnation != 0)
+#else
+#define may_read_base owns_grant
+#endif
 #ifdef NO_OWNER
 #define owns_write (incarnation != 0 && write_lock)
 #define owns_read  (incarnation != 0 && read_locks > 0)
@@ -149,21 +183,21 @@ inline find_token()
     my_token = my_count
 #else
     /* The grant's answer shows the base.  Without one: reserve a range, give it to the document if
-     * it has none yet, look again. */
+     * that has none yet, look again; while the grant stands. */
     if
     :: my_base != 0 -> my_token = my_base + my_count
     :: else ->
         atomic { my_base = high; high = high + RANGE }
         atomic {
             if
-            :: incarnation == my_inc && base == 0 -> base = my_base
+            :: owns_grant && base == 0 -> base = my_base
             :: else
             fi
         }
         atomic {
             if
-            :: incarnation == my_inc -> my_token = base + my_count
-            :: else -> my_token = 0 /* lost before it began */
+            :: may_read_base -> my_token = base + my_count
+            :: else -> my_token = 0 /* lost before it was asked for */
             fi
         }
     fi
@@ -191,21 +225,39 @@ proctype client(byte rounds; byte me)
                 make_if_missing();
                 if
                 :: free_write ->
-                    write_lock = true; write_req = false; read_locks = 0; expired = false;
-                    writes++; entry_n = 0;
+                    assert(alive == 0);
+                    grant_write(me);
                     my_inc = incarnation; my_writes = writes; my_count = reads + writes;
                     my_base = base;
 #ifdef ANNOUNCED
                     my_pending = pending[1 - me];
 #endif
                     granted = true
-                :: else -> write_req = true
+                :: else -> write_req = true; waits[me] = true
                 fi
             }
             if
+            :: granted
+            :: atomic { !granted && !passed && waits[me] -> waits[me] = false } /* its time is over */
+            :: atomic { !granted && passed && !waits[me] ->
+                    passed = false; granted = true;
+                    my_inc = pass_inc; my_writes = pass_writes; my_count = pass_count;
+                    my_base = pass_base;
+                    pass_inc = 0; pass_writes = 0; pass_count = 0; pass_base = 0;
+#ifdef ANNOUNCED
+                    my_pending = pass_pending;
+                    pass_pending = 0;
+#endif
+               }
+            fi;
+            if
             :: !granted -> skip
             :: granted ->
-                find_token();
+                take_marks_away();
+                if
+                :: true -> find_token()
+                :: true -> my_token = 0 /* nobody asks */
+                fi;
                 if
                 :: my_token == 0 -> skip
                 :: else ->
@@ -218,7 +270,6 @@ proctype client(byte rounds; byte me)
                         :: else
                         fi
                     }
-                    take_marks_away();
                     seen = version;
                     commit();
                     if
@@ -233,15 +284,27 @@ proctype client(byte rounds; byte me)
                 if
                 :: true -> atomic {
                         if
-                        :: owns_write -> write_lock = false; write_req = false; expired = true
+                        :: owns_write ->
+                            write_lock = false; write_req = false; expired = true; alive = 0
                         :: else
                         fi
                    }
                 :: true -> atomic {
                         if
-                        :: owns_write -> incarnation = 0 /* remove */
+                        :: owns_write -> incarnation = 0; alive = 0 /* remove */
                         :: else
                         fi
+                   }
+                :: atomic { waits[1 - me] && may_pass -> /* to the next in the queue */
+                        /* Obligation 5: who has lost it takes it from nobody. */
+                        assert(alive == 0 || alive == me + 1);
+                        grant_write(1 - me);
+                        waits[1 - me] = false; passed = true;
+                        pass_inc = incarnation; pass_writes = writes; pass_count = reads + writes;
+                        pass_base = base;
+#ifdef ANNOUNCED
+                        pass_pending = pending[me];
+#endif
                    }
                 :: true /* dies */
                 fi
@@ -251,13 +314,18 @@ proctype client(byte rounds; byte me)
                 make_if_missing();
                 if
                 :: free_read ->
-                    read_locks = (write_lock -> 0 : anonymous + live_named) + 1;
+                    assert(alive == 0);
+                    if
+                    :: my_count = 1
+                    :: my_count = 2
+                    fi;
+                    read_locks = (write_lock -> 0 : anonymous + live_named) + my_count;
                     if
                     :: write_lock || expired || entry_w != writes || entry_n == 0 ->
-                        entry_n = 1; entry_w = writes
-                    :: else -> entry_n++
+                        entry_n = my_count; entry_w = writes
+                    :: else -> entry_n = entry_n + my_count
                     fi;
-                    write_lock = false; expired = false; reads++;
+                    write_lock = false; expired = false; reads = reads + my_count;
                     my_inc = incarnation; my_writes = writes; granted = true;
 #ifdef ANNOUNCED
                     my_pending = pending[1 - me];
@@ -271,8 +339,15 @@ proctype client(byte rounds; byte me)
                 take_marks_away();
                 seen = version;
                 my_base = version;
-                atomic {
+                do
+                :: my_count == 0 -> break
+                :: my_count > 0 -> atomic {
+                    my_count--;
                     if
+                    :: owns_read && entry_n > 1 && read_locks >= entry_n -> /* others stay */
+                        assert(seen == my_base);
+                        read_locks--;
+                        entry_n--
                     :: owns_read ->
                         /* Obligation 4: a reader that still held its lock saw one version. */
                         assert(seen == my_base);
@@ -284,7 +359,8 @@ proctype client(byte rounds; byte me)
                         fi
                     :: else
                     fi
-                }
+                   }
+                od
             fi
         fi
     od
@@ -303,7 +379,8 @@ proctype peer()
                 make_if_missing();
                 if
                 :: (!write_lock && !write_req) || expired ->
-                    read_locks++; reads++; write_lock = false; write_req = false; expired = false
+                    read_locks++; reads++; write_lock = false; write_req = false; expired = false;
+                    alive = 0
                 :: else
                 fi
            }
@@ -312,7 +389,8 @@ proctype peer()
                 if
                 :: (expired && write_req) || (!write_lock && read_locks == 0) ->
                     write_lock = true; write_req = false; read_locks = 0; writes++;
-                    expired = false; peer_writes = writes; peer_incarnation = incarnation
+                    expired = false; peer_writes = writes; peer_incarnation = incarnation;
+                    alive = 3
                 :: else -> write_req = true
                 fi
            }
@@ -321,7 +399,7 @@ proctype peer()
                 incarnation == peer_incarnation && write_lock && writes == peer_writes && !expired ->
                 version++
            }
-        :: atomic { incarnation != 0 && write_lock -> incarnation = 0 } /* removeLock */
+        :: atomic { incarnation != 0 && write_lock -> incarnation = 0; alive = 0 } /* removeLock */
 #endif
         :: atomic { incarnation != 0 && read_locks > 0 -> read_locks--; /* releaseLock */
                 if
@@ -330,7 +408,7 @@ proctype peer()
                 fi
            }
         :: atomic { incarnation != 0 && write_lock ->
-                write_lock = false; write_req = false; expired = true }
+                write_lock = false; write_req = false; expired = true; alive = 0 }
         :: atomic { incarnation != 0 -> expired = false }               /* renewLock */
         :: atomic { incarnation != 0 -> write_req = false }             /* a writer timed out */
         :: skip
@@ -343,7 +421,8 @@ proctype time()
     byte lives;
     do
     :: lives == LIVES -> break
-    :: lives < LIVES -> lives++; expired = true
+    :: lives < LIVES -> lives++;
+        atomic { expired = true; alive = 0 }
     od
 }
 

@@ -35,6 +35,8 @@ check locks "the protocol" 0
 check locks "commits that do not check the lock" 1 -DNO_FENCE
 check locks "releases that do not check the lock" 1 -DNO_OWNER
 check locks "tokens that start over" 1 -DNO_SEQUENCE
+check locks "a lock that goes on whoever has it" 1 -DNO_PASS_OWNER
+check locks "tokens of whatever document is there" 1 -DNO_BASE_OWNER
 check locks "announced commits" 0 -DANNOUNCED
 check locks "announced commits that nobody takes back" 1 -DANNOUNCED -DNO_REVOKE
 

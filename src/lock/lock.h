@@ -91,7 +91,8 @@ typedef struct ash_lock_resource {
  *   FREE ──ash_lock_obtain_…, ash_lock_request_…: begin──▶ WAITING
  *   WAITING ──accept_grant──▶ READING or WRITING, as it was asked
  *   WAITING ──give_up: time over, or ash_lock_cancel──▶ FREE
- *   WAITING ──give_up_on_error──▶ FREE
+ *   WAITING ──ash__lock_fail: the store failed──▶ FREE
+ *   WAITING ──settle_heir, when the holder's move passed it on──▶ WRITING
  *   READING, WRITING ──ash_lock_renew, ash__lock_heartbeat: take_extension──▶ the same, for longer
  *
  *   READING, WRITING ──ash__lock_drop──▶ FREE, called by

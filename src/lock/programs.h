@@ -17,11 +17,12 @@
  *   written ──RENEW_WRITE──▶ written, for longer;  read ──RENEW_READ──▶ read, for longer
  *   written, read ──OBTAIN_WRITE──▶ written, and ──OBTAIN_READ──▶ read, once the lives of those who
  *                                   hold it are over: they have lost it
+ *   written ──ash__lock_brief_pass──▶ written, by the first in the queue
  *   written ──ash__lock_delete──▶ no document ──OBTAIN_WRITE, OBTAIN_READ (upsert)──▶ as from free
  *   anything ──BREAK──▶ free
  *
- * Beside that, a refused OBTAIN_WRITE that waits enters `waiters`, one that is granted leaves them,
- * and so does WITHDRAW. */
+ * Beside that, a refused OBTAIN_WRITE that waits enters `waiters`, and takes others of its process along
+ * in any case; one that is granted leaves them, and so does WITHDRAW. */
 
 #include "base/error.h"
 
