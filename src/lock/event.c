@@ -75,6 +75,10 @@ void ash__lock_deliver(ash_lock *lock)
         ash__mutex_lock(&c->mutex);
     }
     lock->delivering = false;
+    /* A lease is watched for breaks, but not before the callback has seen the grant and, maybe, asked
+     * for the token: where there is but one way to the store left, the stream would take it. */
+    if (lock->renew_ms > 0)
+        ash__lock_want_watch(c);
     ash__cond_broadcast(&lock->changed);
     ash__mutex_unlock(&c->mutex);
 }

@@ -25,8 +25,6 @@ void ash__lock_set_life(ash_lock *lock, int64_t sent_ms)
     lock->soon_ms = s->life_ms > 0 ? sent_ms + (lock->until_ms - sent_ms) * 9 / 10 : 0;
     lock->renew_ms = s->life_ms > 0 ? 0 : sent_ms + life / 3;
     ash__lock_due(lock->collection, lock->soon_ms > 0 ? lock->soon_ms : lock->renew_ms);
-    if (lock->renew_ms > 0 && lock->fn != NULL)
-        ash__lock_want_watch(lock->collection);
 }
 
 static bool held(const ash_lock *lock)

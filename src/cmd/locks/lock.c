@@ -41,15 +41,25 @@ struct run {
     int pipe[2]; /* a byte comes when the wait is over … */
     ash_lock_event_kind outcome;
     ash_error why; /* … and this is set */
+    int64_t token; /* of the lock; 0: `why` says why there is none */
     atomic_bool waiting;
     atomic_bool lost;
     bool is_remote; /* nobody else comes to the store through us */
 };
 
+/* At once, so that the command's lock is as good as the grant. */
+static void find_token(struct run *run, ash_lock *lock)
+{
+    ash_fence fence = ASH_FENCE_INIT;
+    if (ash_lock_get_state(lock) == ASH_LOCK_READING)
+        run->token = ash_lock_token(lock);
+    else if (ash_lock_fence(lock, &fence, &run->why) == 0) /* which says why there is none */
+        run->token = fence.token;
+}
+
 static void on_event(void *ctx, ash_lock *lock, const ash_lock_event *event)
 {
     struct run *run = ctx;
-    (void)lock;
     if (event->kind == ASH_LOCK_LOST) {
         run->lost = true;
         ash__cmd_warn(run->cmd, "%s; stopping the command", event->error.text);
@@ -59,6 +69,8 @@ static void on_event(void *ctx, ash_lock *lock, const ash_lock_event *event)
         run->waiting = false;
         run->outcome = event->kind;
         run->why = event->error;
+        if (event->kind == ASH_LOCK_LOCKED)
+            find_token(run, lock);
         while (write(run->pipe[1], "", 1) < 0 && errno == EINTR)
             continue;
     }
@@ -85,30 +97,15 @@ static int wait_for_lock(struct run *run, ash_lock *lock, bool shared, ash_error
     return err->code;
 }
 
-static int find_token(ash_lock *lock, int64_t *out, ash_error *err)
-{
-    ash_fence fence = ASH_FENCE_INIT;
-    if (ash_lock_get_state(lock) == ASH_LOCK_WRITING) { /* says why there is none */
-        int rc = ash_lock_fence(lock, &fence, err);
-        *out = fence.token;
-        return rc;
-    }
-    *out = ash_lock_token(lock);
-    return *out != 0 ? 0
-                     : ash__fail(err, ASH_ELOST,
-                                 "lock was lost, or its fencing token cannot be had, before the "
-                                 "command began");
-}
-
 /* The command sees which lock it runs under. */
-static int tell_command(ash_lock *lock, const char *name, ash_error *err)
+static int tell_command(const struct run *run, const char *name, ash_error *err)
 {
     char text[32];
-    int64_t token = 0;
-    int rc = find_token(lock, &token, err);
-    if (rc != 0)
-        return rc;
-    snprintf(text, sizeof text, "%" PRId64, token);
+    if (run->token == 0)
+        return ash__fail(err, run->why.code != 0 ? run->why.code : ASH_ELOST,
+                         "its fencing token cannot be had%s%s", run->why.code != 0 ? ": " : "",
+                         run->why.text);
+    snprintf(text, sizeof text, "%" PRId64, run->token);
     setenv("ASHLAR_LOCK_NAME", name, 1);
     setenv("ASHLAR_LOCK_TOKEN", text, 1);
     return 0;
@@ -145,7 +142,7 @@ static int fail_lost(int status, ash_error *err)
 /* Between obtaining and releasing. */
 static int run_locked(struct run *run, ash_lock *lock, const ash_cmd_args *args, ash_error *err)
 {
-    int rc = tell_command(lock, args->words[0], err);
+    int rc = tell_command(run, args->words[0], err);
     if (rc != 0) {
         (void)ash_lock_release(lock, NULL);
         return rc;
