@@ -381,6 +381,7 @@ case_log_of_a_server() {
 
 # Each address as drivers take it.
 case_uris_of_a_server() {
+    : >"$scratch/json" # looked at before the server has begun, perhaps
     "$ASHLAR" --json -s "$scratch/uris" serve --mongo 127.0.0.1:0 >"$scratch/json" 2>/dev/null &
     echo $! >>"$scratch/pids"
     tries=0
