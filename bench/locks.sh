@@ -35,6 +35,6 @@ while [ $run -lt "$runs" ]; do
 done
 cat >&2 <<'END'
 # locks: gridfs-locks polls every 5 s (its default) or every 0.5 s, Ashlar is woken; each has eight connections or threads
-# locks: Ashlar's grants carry a fencing token and are on disk before they are acknowledged, as the package's are on this server
+# locks: each grant is on disk before it is acknowledged, the package's as Ashlar's; nobody asks for fencing tokens, which the package does not have
 # locks: "in process" has no server between; the others share the processors with theirs
 END
