@@ -262,6 +262,13 @@ int ash_tree_open_reader(ash_tree *tree, const char *path, const ash_tree_read_o
 int ash_tree_open_entry(ash_tree *tree, const ash_tree_entry *entry,
                         const ash_tree_read_options *opts, const ash_op *op, ash_tree_reader **out,
                         ash_error *err);
+/* The bytes of a content by its digest alone, whatever names it: 4 or more hexadecimal digits that no
+ * other digest begins with (ASH_EINVAL: several do).  The reader's entry is a file that is called
+ * after its digest.  What stands in its file's own document has no digest to be found by:
+ * ASH_ENOTFOUND.  No access list stands before contents, so a principal has to be allowed to read,
+ * write and enter this tree's root: ASH_EACCES. */
+int ash_tree_open_content(ash_tree *tree, const char *digest, const ash_tree_read_options *opts,
+                          const ash_op *op, ash_tree_reader **out, ash_error *err);
 const ash_tree_entry *ash_tree_reader_entry(const ash_tree_reader *r); /* borrowed until free */
 /* *got 0 at the end, and only there. */
 int ash_tree_reader_read(ash_tree_reader *r, void *buf, size_t len, size_t *got, ash_error *err);

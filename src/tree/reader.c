@@ -100,6 +100,40 @@ int ash_tree_open_entry(ash_tree *tree, const ash_tree_entry *entry,
     return rc == 0 ? open_reader(tree, ash_tree_entry_copy(entry), &o, op, out, err) : rc;
 }
 
+/* A file that has nothing but this content. */
+static int entry_of_content(const ash_content_ref *content, ash_tree_entry **out, ash_error *err)
+{
+    char hex[ASH_DIGEST_TEXT_BYTES];
+    ash__content_id_hex(&content->id, hex);
+    bson_t *doc = BCON_NEW("_id", BCON_BIN(BSON_SUBTYPE_BINARY, content->id.bytes, content->id.len),
+                           "_version", BCON_INT32(1), "filename", BCON_UTF8(hex), "length",
+                           BCON_INT64(content->length), "sha",
+                           BCON_BIN(BSON_SUBTYPE_BINARY, content->id.bytes, content->id.len));
+    int rc = ash__entry_new(doc, out, err);
+    if (rc == 0)
+        (*out)->path = ash__strdup(hex);
+    return rc;
+}
+
+int ash_tree_open_content(ash_tree *tree, const char *digest, const ash_tree_read_options *opts,
+                          const ash_op *op, ash_tree_reader **out, ash_error *err)
+{
+    ash_tree_read_options o;
+    ash_op own = ash__tree_op(op);
+    ash_content_ref content;
+    ash_tree_entry *entry = NULL;
+    ash_assert(tree != NULL && digest != NULL && out != NULL);
+    *out = NULL;
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc == 0)
+        rc = ash__tree_require_care(tree, &own, err);
+    if (rc == 0)
+        rc = ash__contents_by_digest(tree->contents, digest, &own, &content, err);
+    if (rc == 0)
+        rc = entry_of_content(&content, &entry, err);
+    return rc == 0 ? open_reader(tree, entry, &o, op, out, err) : rc;
+}
+
 const ash_tree_entry *ash_tree_reader_entry(const ash_tree_reader *r)
 {
     return r->entry;

@@ -146,15 +146,10 @@ void support_remove(fixture *f, const char *path)
 
 /* ---- reading ---- */
 
-int support_read(fixture *f, const char *path, int32_t version, int64_t at_ms, ash_buffer *out)
+static int read_all(fixture *f, ash_tree_reader *r, ash_buffer *out)
 {
-    ash_tree_read_options o = ASH_TREE_READ_OPTIONS_INIT;
-    ash_tree_reader *r = NULL;
+    int rc = 0;
     size_t got = 1;
-    o.version = version;
-    o.at_ms = at_ms;
-    ash__buffer_clear(out);
-    int rc = ash_tree_open_reader(f->tree, path, &o, NULL, &r, &f->err);
     while (rc == 0 && got > 0) {
         uint8_t buf[5000];
         rc = ash_tree_reader_read(r, buf, sizeof buf, &got, &f->err);
@@ -163,6 +158,43 @@ int support_read(fixture *f, const char *path, int32_t version, int64_t at_ms, a
     }
     ash_tree_reader_free(r);
     return rc;
+}
+
+int support_read(fixture *f, const char *path, int32_t version, int64_t at_ms, ash_buffer *out)
+{
+    ash_tree_read_options o = ASH_TREE_READ_OPTIONS_INIT;
+    ash_tree_reader *r = NULL;
+    o.version = version;
+    o.at_ms = at_ms;
+    ash__buffer_clear(out);
+    int rc = ash_tree_open_reader(f->tree, path, &o, NULL, &r, &f->err);
+    return rc == 0 ? read_all(f, r, out) : rc;
+}
+
+int support_read_content(fixture *f, const char *digest, ash_buffer *out)
+{
+    ash_tree_reader *r = NULL;
+    ash__buffer_clear(out);
+    int rc = ash_tree_open_content(f->tree, digest, NULL, NULL, &r, &f->err);
+    return rc == 0 ? read_all(f, r, out) : rc;
+}
+
+void support_expect_found_by_digest(fixture *f, const char *path)
+{
+    static const size_t digits[] = {ASH_DIGEST_TEXT_BYTES - 1, 20};
+    ash_buffer wanted = ASH_BUFFER_INIT, got = ASH_BUFFER_INIT;
+    ash_tree_entry *e = support_get(f, path);
+    assert_ok(support_read(f, path, 0, 0, &wanted), &f->err);
+    for (int i = 0; i < 2; i++) {
+        char digest[ASH_DIGEST_TEXT_BYTES];
+        snprintf(digest, sizeof digest, "%.*s", (int)digits[i], ash_tree_entry_digest(e));
+        assert_ok(support_read_content(f, digest, &got), &f->err);
+        assert_int_equal(got.len, wanted.len);
+        assert_memory_equal(got.data, wanted.data, got.len);
+    }
+    ash_tree_entry_free(e);
+    ash__buffer_release(&wanted);
+    ash__buffer_release(&got);
 }
 
 void support_expect_text_of(fixture *f, const char *path, int32_t version, int64_t at_ms,

@@ -53,6 +53,10 @@ void support_expect_bytes(fixture *f, const char *path, const void *data, size_t
 void support_expect_seed(fixture *f, const char *path, uint32_t seed);
 void support_expect_seed_of(fixture *f, const char *path, int32_t version, int64_t at_ms,
                             uint32_t seed);
+/* What a digest, or the beginning of one, leads to. */
+int support_read_content(fixture *f, const char *digest, ash_buffer *out);
+/* The file's content is found by its digest, too. */
+void support_expect_found_by_digest(fixture *f, const char *path);
 void support_expect_missing(fixture *f, const char *path);
 /* The names in a folder, or all paths below it, "a b c". */
 void support_expect_list(fixture *f, const char *path, bool recursive, int64_t at_ms,

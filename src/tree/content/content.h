@@ -153,6 +153,11 @@ int ash__contents_look_up(ash_contents *c, const ash_content_use *uses, size_t c
 
 /* ---- reading ---- */
 
+/* The one content whose digest begins with these hexadecimal digits, four at least.  ASH_EINVAL:
+ * there are several, or they are none.  *out borrows nothing. */
+int ash__contents_by_digest(ash_contents *c, const char *digits, const ash_op *op,
+                            ash_content_ref *out, ash_error *err);
+
 typedef struct ash_content_reader ash_content_reader;
 /* Not in a transaction: ASH_ESTATE.  verify: compare the digest when everything was read in one go, from the first byte to the last.
  * ref->in is copied.  ASH_ECORRUPT: the content, or one that it is made of, is missing or cannot

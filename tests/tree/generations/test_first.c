@@ -62,6 +62,7 @@ static void test_tree_generations_first__every_form_of_a_content(void **state)
         char name[] = {(char)('a' + i), '\0'};
         support_expect_bytes(f, name, texts[i], strlen(texts[i]));
         expect_ranges(f, name, texts[i]);
+        support_expect_found_by_digest(f, name);
     }
     old_expect_findings(f, f->tree, "");
     for (int i = 0; i < 4; i++)
