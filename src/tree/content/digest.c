@@ -34,9 +34,14 @@ static void append_range(bson_t *filter, const ash_content_id *from, const ash_c
     bson_append_document_end(filter, &range);
 }
 
-/* Adds the contents of that length of digest to *count; *doc is the first of all. */
-static int look(ash_contents *c, const char *digits, uint8_t len, const ash_op *op, bson_t **doc,
-                int *count, ash_error *err)
+typedef struct finds {
+    bson_t *first;
+    int count;
+} finds;
+
+/* Adds the contents of that length of digest. */
+static int look(ash_contents *c, const char *digits, uint8_t len, const ash_op *op, finds *all,
+                ash_error *err)
 {
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
     bson_t filter = BSON_INITIALIZER;
@@ -50,9 +55,9 @@ static int look(ash_contents *c, const char *digits, uint8_t len, const ash_op *
     o.limit = 2;
     int rc = ash_collection_find(c->files, &filter, &o, &cursor, err);
     while (rc == 0 && (rc = ash_cursor_next(cursor, &found, err)) == 0 && found.data != NULL) {
-        if (*doc == NULL)
-            *doc = bson_new_from_data(found.data, found.len);
-        ++*count;
+        if (all->first == NULL)
+            all->first = bson_new_from_data(found.data, found.len);
+        all->count++;
     }
     ash_cursor_free(cursor);
     bson_destroy(&filter);
@@ -99,23 +104,22 @@ static int describe(ash_contents *c, const bson_t *doc, const ash_op *op, ash_co
 int ash__contents_by_digest(ash_contents *c, const char *digits, const ash_op *op,
                             ash_content_ref *out, ash_error *err)
 {
-    bson_t *doc = NULL;
-    int count = 0;
+    finds all = {NULL, 0};
     ash_content_id any;
     if (strlen(digits) < DIGITS_MIN || !fill(digits, 32, 0, &any))
         return ash__fail(err, ASH_EINVAL,
                          "%s is no digest, nor the first %d or more hexadecimal digits of one",
                          digits, DIGITS_MIN);
-    int rc = look(c, digits, 20, op, &doc, &count, err);
+    int rc = look(c, digits, 20, op, &all, err);
     if (rc == 0)
-        rc = look(c, digits, 32, op, &doc, &count, err);
-    if (rc == 0 && count == 0)
+        rc = look(c, digits, 32, op, &all, err);
+    if (rc == 0 && all.count == 0)
         rc = ash__fail(err, ASH_ENOTFOUND, "there is no content whose digest begins with %s",
                        digits);
-    else if (rc == 0 && count > 1)
+    else if (rc == 0 && all.count > 1)
         rc = ash__fail(err, ASH_EINVAL, "more than one content's digest begins with %s", digits);
     if (rc == 0)
-        rc = describe(c, doc, op, out, err);
-    bson_destroy(doc);
+        rc = describe(c, all.first, op, out, err);
+    bson_destroy(all.first);
     return rc;
 }
