@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "tree/acl.h"
 #include "tree/get.h"
+#include "tree/restore.h"
 #include "tree/set.h"
 
 #include <string.h>
@@ -106,19 +107,12 @@ static int copy_onto(ash_tree_commit *c, copy_call *call, const ash_tree_entry *
                      ash_tree_entry *there, ash_error *err)
 {
     bson_t set = BSON_INITIALIZER;
-    bson_iter_t it;
-    static const char *const kinds[] = {"length",      "sha",         "in",
-                                        "contentType", "modified_at", "props"};
     ash_content_use holds = {source->content.id, &there->id};
     ash_content_use goes = {there->content.id, &there->id};
     if (source->is_folder || there->is_folder)
         return ash__fail(err, ASH_EEXISTS, "%s is there already, and folders are not replaced",
                          there->path);
-    for (size_t i = 0; i < ASH_ARRAY_LEN(kinds); i++)
-        if (ash__entry_field(source, kinds[i], &it))
-            bson_append_iter(&set, NULL, 0, &it);
-        else
-            bson_append_null(&set, kinds[i], -1);
+    ash__restored_fields(source, &set);
     int rc = ash__commit_conditions(c, there, err);
     bool says = ash__entry_says(there, &set), same = ash__content_id_equal(&holds.id, &goes.id);
     if (rc == 0 && says)

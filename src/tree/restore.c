@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Contents of an earlier version come back as a new one.  They are there as long as the history is,
  * so that nothing is copied. */
-#include "tree/subtree.h"
+#include "tree/restore.h"
 
 #include "base/mem.h"
 #include "bucket/bucket.h"
 #include "tree/acl.h"
 #include "tree/history.h"
 #include "tree/set.h"
+#include "tree/subtree.h"
 
 #include <inttypes.h>
 
@@ -17,8 +18,7 @@ typedef struct restore_call {
     ash_tree_entry *entry;
 } restore_call;
 
-/* What the old version says of its contents, and what it does not say goes. */
-static void fields_of_version(const ash_tree_entry *old, bson_t *set)
+void ash__restored_fields(const ash_tree_entry *old, bson_t *set)
 {
     static const char *const kinds[] = {"length",      "sha",         "in",
                                         "contentType", "modified_at", "props"};
@@ -36,7 +36,7 @@ static int bring_back(ash_tree_commit *c, restore_call *call, const ash_tree_ent
     bson_t set = BSON_INITIALIZER;
     ash_content_use holds = {old->content.id, &now->id}, goes = {now->content.id, &now->id};
     bool same = ash__content_id_equal(&holds.id, &goes.id);
-    fields_of_version(old, &set);
+    ash__restored_fields(old, &set);
     int rc = 0;
     if (ash__entry_says(now, &set)) {
         call->entry = ash_tree_entry_copy(now);
