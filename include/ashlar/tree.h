@@ -15,7 +15,8 @@
  *
  * Each change is one commit, durable when the call returns 0 (ash_op.durability may say otherwise):
  * the version of before in the history, the document of now, what refers to contents.  A crash
- * leaves the tree of before or of after.  To delete or undelete a very large folder is several.
+ * leaves the tree of before or of after.  To delete or undelete a very large folder is several, and
+ * so is whatever says so.
  * Readers see files whole, as one version.  Where the store has no transactions (a single MongoDB
  * server), trees are read only: ASH_EUNSUPPORTED.
  *
@@ -421,6 +422,51 @@ int ash_tree_watch_open(ash_tree *tree, const char *path, const ash_op *op, ash_
 /* Waits at most timeout_ms. */
 int ash_tree_watch_next(ash_tree_watch *w, int64_t timeout_ms, ash_tree_event *out, ash_error *err);
 void ash_tree_watch_close(ash_tree_watch *w);
+
+/* ---- a folder as it was ---- */
+
+/* One change of a folder that becomes what it was, or would.  false stops (ASH_EINTERRUPTED), and
+ * what was done stays.  event: borrowed for the call; its entry is of after the change, in a dry run
+ * and of what is DELETED of before. */
+typedef bool (*ash_tree_event_fn)(void *ctx, const ash_tree_event *event);
+
+typedef struct ash_tree_restore_options {
+    size_t size;
+    int64_t at_ms; /* the folder as it was then, ms since 1970; must be said */
+    bool dry_run;
+    const char *changed_by; /* as in ash_tree_change_options, … */
+    const ash_fence *fence; /* … likewise, in each commit */
+    ash_tree_event_fn each; /* or NULL */
+    void *each_ctx;
+    ash_finding_fn failed; /* each entry that could not become what it was; or NULL.  facts: {text,
+                              kind, path} */
+    void *failed_ctx;
+} ash_tree_restore_options;
+#define ASH_TREE_RESTORE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_tree_restore_options)
+typedef struct ash_tree_restore_report {
+    size_t size;
+    int64_t created; /* came back: undeleted, or copied from then */
+    int64_t changed; /* got the contents, type, time and properties of then, as one more version */
+    int64_t moved;   /* back, from elsewhere in the folder */
+    int64_t deleted; /* made since; a folder with all below it counts once */
+    int64_t unchanged;
+    int64_t failed;
+} ash_tree_restore_report;
+#define ASH_TREE_RESTORE_REPORT_INIT ASH_OPTIONS_INIT(ash_tree_restore_report)
+/* The folder at a path, and all below it, become what they were.  What was deleted since is
+ * undeleted; what was changed gets one more version; what was moved within the folder moves back,
+ * and of what was moved out of it a copy comes back; what was made since, or moved in, is deleted,
+ * and can be undeleted.  The folder itself may have been deleted.  Access lists, rules of history
+ * and tags stay as they are.
+ *
+ * Many commits: each changes one entry, if that is still the version that was looked at
+ * (ASH_ECONFLICT else); so others may work in the folder meanwhile, and the same call goes on where
+ * it was interrupted.  What fails is told and left, and the others go on: ASH_EPARTIAL at the end;
+ * when not all of then can be read, nothing is deleted.  Memory does not grow with the folder, but
+ * in a dry run with what would be moved.  The report is filled in any case.  ASH_ENOTFOUND: there was no
+ * such path then; ASH_EINVAL: it was a file.  ASH_ESTATE: in a transaction. */
+int ash_tree_restore_folder(ash_tree *tree, const char *path, const ash_tree_restore_options *opts,
+                            const ash_op *op, ash_tree_restore_report *report, ash_error *err);
 
 /* ---- looking after a tree ---- */
 
