@@ -28,7 +28,7 @@ static const char *const known_as[] = {
     "commit",   "put (each change is kept at once)",
     "download", "get",
     "fetch",    "get",
-    "checkout", "get -r --at, or tree restore",
+    "checkout", "restore -r, or tree get -r --at",
     "history",  "log",
     "versions", "log",
     "delete",   "rm",
