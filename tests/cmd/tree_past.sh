@@ -174,7 +174,7 @@ case_restore() {
     [ "$(t cat d/b)" = two ]
     t -q rm a
     expect_status 4 t restore a@1
-    grep -q '`ashlar tree undelete` brings back what was deleted$' "$scratch/err"
+    grep -q '/a was deleted on 20.*: `ashlar tree undelete /a` brings it back, and `log` shows its versions$' "$scratch/err"
     expect_status 4 t restore d/b@9
     ! grep -q undelete "$scratch/err"
 }
@@ -201,6 +201,37 @@ case_trash() {
     t undelete d/ | grep -q '^undeleted /d$'
     [ "$(t ls d | tr '\n' ,)" = a,b,old, ]
     expect_status 4 t undelete id:ffffffffffffffffffffffff
+}
+
+case_what_became_of_it() {
+    fresh
+    put 'a b' one
+    put d/a one
+    put e one
+    t -q rm 'a b'
+    t -q mv e f
+    for verb in cat ls get stat rm 'mv -f' cp diff log; do
+        rest=
+        [ "$verb" != 'mv -f' ] && [ "$verb" != cp ] || rest=x
+        if [ "$verb" != log ]; then
+            expect_status 4 t $verb '/a b' $rest
+            grep -q "/a b was deleted on 20.*: .ashlar tree undelete '/a b'. brings it back, and .log. shows its versions$" "$scratch/err"
+        fi
+        [ "$verb" = diff ] || [ "$verb" = log ] || expect_status 4 t $verb e $rest
+        [ "$verb" = diff ] || [ "$verb" = log ] || grep -q '/e was moved: it is /f by now$' "$scratch/err"
+        expect_status 4 t $verb nothing $rest
+        ! grep -q undelete "$scratch/err"
+    done
+    t -q rm -r d
+    for verb in cat log; do
+        expect_status 4 t $verb d/a
+        grep -q '; /d was deleted on 20.*undelete /d`' "$scratch/err"
+    done
+    expect_status 4 t cat 'd/a@{now}'
+    echo one | t -q --root team put - a
+    t -q rm --root team a
+    expect_status 4 t cat --root team a
+    grep -q '`ashlar tree undelete --root team /a`' "$scratch/err"
 }
 
 case_tags() {

@@ -102,11 +102,13 @@ int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_t
     return suffix != NULL ? parse_suffix(suffix, &out->when, err) : 0;
 }
 
-/* "a@yesterday", "docs@{yesterday}/a", or "a@{2" of two words without quotes. */
-static int say_how_versions_go(const char *path, ash_error *err)
+/* "a@yesterday", "docs@{yesterday}/a", or "a@{2" of two words without quotes; or it was deleted. */
+static int say_why(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a, ash_error *err)
 {
-    if (strchr(path, '@') == NULL || err == NULL)
+    if (err == NULL || a->when.at_ms != 0)
         return ASH_ENOTFOUND;
+    if (strchr(a->path, '@') == NULL)
+        return ash__cmd_tree_say_gone(r, a->path, err);
     ash_error said = *err;
     return ash__fail(err, ASH_ENOTFOUND,
                      "%s; a version is PATH@3 or \"PATH@{TIME}\", with the @ behind the whole path",
@@ -119,7 +121,7 @@ int ash__cmd_tree_entry_at(const ash_cmd_tree_run *r, const ash_cmd_tree_address
     if (a->path == NULL)
         return ash_tree_get_by_id(r->tree, &a->id, 0, &r->op, out, err);
     int rc = ash_tree_get(r->tree, a->path, &a->when, &r->op, out, err);
-    return rc == ASH_ENOTFOUND ? say_how_versions_go(a->path, err) : rc;
+    return rc == ASH_ENOTFOUND ? say_why(r, a, err) : rc;
 }
 
 int ash__cmd_tree_lookup(const ash_cmd_tree_run *r, const char *text, ash_tree_entry **out,

@@ -122,6 +122,8 @@ static int move(ash_cmd_tree_run *r, ash_error *err)
     char *to = NULL;
     o.replace = r->args->values[MV_FORCE] != NULL;
     int rc = ash_tree_get(r->tree, r->args->words[0], NULL, &r->op, &from, err);
+    if (rc == ASH_ENOTFOUND)
+        rc = ash__cmd_tree_say_gone(r, r->args->words[0], err);
     if (rc == 0)
         rc = find_target(r, from, o.replace, &to, err);
     if (rc == 0 && r->cmd->dry_run)
@@ -263,6 +265,8 @@ static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
     if (word[0] == 0)
         return ash__fail(err, ASH_EINVAL, "an empty path");
     int rc = ash_tree_get(r->tree, word, NULL, &r->op, &entry, err);
+    if (rc == ASH_ENOTFOUND)
+        rc = ash__cmd_tree_say_gone(r, word, err);
     if (rc == 0 && ash_tree_entry_is_folder(entry) && !o.recursive && r->cmd->dry_run)
         rc = check_empty(r, word, err);
     if (rc == 0 && r->cmd->dry_run)

@@ -154,6 +154,8 @@ static int show_log(ash_cmd_tree_run *r, ash_error *err)
         ash_error said = *err;
         ash__fail(err, rc, "%s; the log is of all versions: `ashlar tree log %s`", said.text,
                   address.path);
+    } else if (rc == ASH_ENOTFOUND && entry == NULL && address.path != NULL) {
+        rc = ash__cmd_tree_say_gone(r, word, err);
     }
     ash_tree_entry_free(entry);
     ash__cmd_tree_address_release(&address);

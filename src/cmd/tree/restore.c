@@ -129,19 +129,6 @@ static int say_restored(const ash_cmd_tree_run *r, const ash_tree_entry *e, int3
     return 0;
 }
 
-/* Whoever deleted it looks for this verb first. */
-static int say_what_undeletes(const ash_cmd_tree_run *r, const char *path, ash_error *err)
-{
-    ash_tree_entry *there = NULL;
-    ash_error own = ASH_ERROR_INIT, said = *err;
-    int rc = ash__cmd_tree_peek(r, path, &there, &own);
-    if (rc == 0 && there == NULL)
-        ash__fail(err, ASH_ENOTFOUND, "%s; `ashlar tree undelete` brings back what was deleted",
-                  said.text);
-    ash_tree_entry_free(there);
-    return ASH_ENOTFOUND;
-}
-
 /* The path that stands before the "@" has to be there: what was deleted is undeleted first. */
 static int restore_version(ash_cmd_tree_run *r, const ash_cmd_tree_address *a, int32_t version,
                            ash_error *err)
@@ -150,6 +137,8 @@ static int restore_version(ash_cmd_tree_run *r, const ash_cmd_tree_address *a, i
     ash_tree_entry *entry = NULL;
     int rc = r->cmd->dry_run ? ash_tree_get(r->tree, a->path, NULL, &r->op, &entry, err)
                              : ash_tree_restore(r->tree, a->path, version, &o, &r->op, &entry, err);
+    if (rc == ASH_ENOTFOUND)
+        rc = ash__cmd_tree_say_gone(r, a->path, err);
     if (rc == 0)
         rc = say_restored(r, entry, version);
     ash_tree_entry_free(entry);
@@ -171,8 +160,6 @@ static int restore(ash_cmd_tree_run *r, ash_error *err)
         rc = restore_folder(r, &a, err);
     else if (rc == 0)
         rc = restore_version(r, &a, ash_tree_entry_version(old), err);
-    if (rc == ASH_ENOTFOUND && a.path != NULL)
-        rc = say_what_undeletes(r, a.path, err);
     ash_tree_entry_free(old);
     ash__cmd_tree_address_release(&a);
     return rc;

@@ -33,6 +33,7 @@ static int read_options(ash_cmd_tree_run *r)
 {
     const char *at = value_of(r->cmd, r->args, "at");
     const char *by = value_of(r->cmd, r->args, "by");
+    r->root = value_of(r->cmd, r->args, "root");
     if (at != NULL && !ash__cmd_tree_parse_time(at, ash__clock_wall_ms(), &r->at_ms))
         return ash__cmd_usage(r->cmd,
                               "--at takes a time such as 2026-11-24, \"2026-11-24 09:30\", "
@@ -46,7 +47,6 @@ static int read_options(ash_cmd_tree_run *r)
 static int open_tree(ash_cmd_tree_run *r, enum ash_cmd_open how, ash_error *err)
 {
     ash_tree_options o = ASH_TREE_OPTIONS_INIT;
-    const char *root = value_of(r->cmd, r->args, "root");
     o.collection = value_of(r->cmd, r->args, "collection");
     o.bucket = r->cmd->bucket;
     o.must_exist = how == ASH_CMD_READ && (o.collection != NULL || r->cmd->db != NULL);
@@ -55,7 +55,7 @@ static int open_tree(ash_cmd_tree_run *r, enum ash_cmd_open how, ash_error *err)
                  : ash__cmd_open_store(r->cmd, how, NULL, &r->store, err);
     if (rc != 0 || r->store == NULL)
         return rc;
-    return ash_tree_open(r->store, root != NULL ? root : "/", &o, &r->tree, err);
+    return ash_tree_open(r->store, r->root != NULL ? r->root : "/", &o, &r->tree, err);
 }
 
 int ash__cmd_tree_run(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,

@@ -65,6 +65,7 @@ typedef struct ash_cmd_tree_run {
     ash_store *store; /* NULL: a dry run, where no store is yet */
     ash_tree *tree;   /* NULL with store */
     ash_op op;        /* can be interrupted; changes are durable one by one */
+    const char *root; /* --root, or NULL */
     int64_t at_ms;    /* --at, or 0 */
     char *by;         /* --by, or who is logged in; or NULL */
 } ash_cmd_tree_run;
@@ -120,6 +121,11 @@ char *ash__cmd_tree_target(const ash_cmd_tree_run *r, const char *to, const char
 int ash__cmd_tree_compare_names(const char *a, const char *b);
 char *ash__cmd_tree_join(const char *folder, const char *name); /* the caller frees */
 
+/* ---- what is not there (missing.c) ---- */
+
+/* Of a path that nothing has now: what became of it, behind what err says.  Returns ASH_ENOTFOUND. */
+int ash__cmd_tree_say_gone(const ash_cmd_tree_run *r, const char *path, ash_error *err);
+
 /* ---- times (when.c) ---- */
 
 /* "2026-11-24", "2026-11-24 09:30", "…T09:30:15.250Z", "…+01:00", "yesterday", "2 hours ago",
@@ -145,6 +151,8 @@ void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out);
  * printed, false: there is no --json. */
 bool ash__cmd_tree_emit(const ash_cmd_tree_run *r, const ash_tree_entry *e, const char *key,
                         const char *value);
+/* As a shell takes it for one word; the caller frees. */
+char *ash__cmd_tree_quoted(const char *text);
 /* Tags, with commas; the caller frees; NULL: none. */
 char *ash__cmd_tree_tags(const ash_tree_entry *e);
 /* "1,403". */

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -68,6 +69,26 @@ bool ash__cmd_tree_emit(const ash_cmd_tree_run *r, const ash_tree_entry *e, cons
     ash__cmd_emit(&object);
     bson_destroy(&object);
     return true;
+}
+
+char *ash__cmd_tree_quoted(const char *text)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    bool plain = text[0] != 0;
+    for (const char *at = text; *at != 0; at++)
+        plain = plain && ((unsigned char)*at >= 0x80 || isalnum((unsigned char)*at) ||
+                          strchr("/._-+,:@%=", *at) != NULL);
+    if (plain)
+        return ash__strdup(text);
+    ash__buffer_append_text(&out, "'");
+    for (const char *at = text; *at != 0; at++)
+        if (*at == '\'')
+            ash__buffer_append_text(&out, "'\\''");
+        else
+            ash__buffer_append_byte(&out, (uint8_t)*at);
+    ash__buffer_append_text(&out, "'");
+    ash__buffer_append_byte(&out, 0);
+    return (char *)ash__buffer_detach(&out);
 }
 
 char *ash__cmd_tree_tags(const ash_tree_entry *e)
