@@ -256,4 +256,33 @@ case_several_trees_and_collections() {
     expect_status 4 t ls --collection shelve
 }
 
+case_roots_that_nobody_made() {
+    fresh
+    [ "$(t ls)$(t ls --root team)" = '' ]
+    echo a | t -q put --root team - a
+    expect_status 4 t ls --root taem
+    grep -q 'there is no tree "taem"; there is team$' "$scratch/err"
+    echo a | t -q put --root other - d/a
+    for verb in 'cat a' 'rm a' du 'log a'; do
+        expect_status 4 t --root taem $verb
+        grep -q 'there is no tree "taem"; there are other, team$' "$scratch/err"
+    done
+    expect_status 0 t ls
+    grep -q 'there is no tree "/"; there are other, team (--root NAME chooses)$' "$scratch/err"
+    expect_status 0 t -q ls
+    [ ! -s "$scratch/err" ]
+    t -q rm --root team a
+    expect_status 0 t ls --root team # it has a past
+    [ ! -s "$scratch/err" ]
+    t -q acl --root team --read staff --write staff /
+    expect_status 0 t ls --root team
+    expect_status 4 "$ASHLAR" copy --tree --root taem "$store" "$scratch/copy"
+    grep -q 'there is no tree "taem"; there are other, team$' "$scratch/err"
+    [ ! -e "$scratch/copy" ]
+    "$ASHLAR" -q copy --tree --root other "$store" "$scratch/copy"
+    [ "$("$ASHLAR" -s "$scratch/copy" tree cat --root other d/a)" = a ]
+    t -q mkdir --root new x
+    [ "$(t ls --root new)" = x/ ]
+}
+
 run_cases

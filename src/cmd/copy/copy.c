@@ -8,6 +8,7 @@
 #include "cmd/copy/buckets.h"
 #include "cmd/copy/documents.h"
 #include "cmd/copy/trees.h"
+#include "cmd/kit/roots.h"
 #include "cmd/kit/verbs.h"
 
 #include <inttypes.h>
@@ -184,7 +185,10 @@ static int copy_trees(const struct copying *c, ash_error *err)
 
 static int open_both(struct copying *c, ash_error *err)
 {
+    const char *root = c->args->values[ROOT];
     int rc = ash__cmd_open_store(&c->from, ASH_CMD_READ, NULL, &c->from_store, err);
+    if (rc == 0 && root != NULL)
+        rc = ash__cmd_require_root(c->from_store, NULL, NULL, root, err);
     if (rc == 0 && c->cmd->dry_run)
         rc = ash__cmd_open_if_any(&c->to, &c->to_store, err);
     else if (rc == 0)

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/kit/roots.h"
 
 #include <ashlar/tree.h>
 
@@ -115,27 +116,15 @@ static int copy_tree(copying *k, ash_error *err)
 
 /* ---- which ---- */
 
-/* Each text that is somebody's parent is a root. */
-static int find_roots(const ash_copy_trees *c, const char *collection, bson_t *out, ash_error *err)
+static int copy_each(copying *k, ash_error *err)
 {
-    ash_collection *files = NULL;
-    bson_t *filter = BCON_NEW("parent", "{", "$type", BCON_UTF8("string"), "}");
-    int rc = ash_collection_new(c->from, NULL, collection, &files, err);
-    if (rc == 0)
-        rc = ash_collection_distinct(files, "parent", filter, NULL, NULL, out, err);
-    bson_destroy(filter);
-    ash_collection_free(files);
-    return rc;
-}
-
-static int copy_each(copying *k, const char *const *collections, ash_error *err)
-{
+    const char *const *collections = ash__cmd_tree_collections;
     int rc = 0;
     bool any = false;
     for (int i = 0; rc == 0 && !any && collections[i] != NULL; i++) {
         bson_t found;
         bson_iter_t it, value;
-        rc = find_roots(k->c, collections[i], &found, err);
+        rc = ash__cmd_find_roots(k->c->from, NULL, collections[i], &found, err);
         if (rc != 0)
             break;
         if (bson_iter_init_find(&it, &found, "values") && bson_iter_recurse(&it, &value))
@@ -154,14 +143,11 @@ static int copy_each(copying *k, const char *const *collections, ash_error *err)
 
 int ash__copy_trees(const ash_copy_trees *c, ash_error *err)
 {
-    /* What the library takes where nothing is named; a tree of deleted entries alone is one, too. */
-    static const char *const collections[] = {"v7files", "v7files.vermongo", "v7files.files",
-                                              "v7files.files.vermongo", NULL};
     copying k = {.c = c, .root = c->root, .op = ASH_OP_INIT};
     k.sum = (ash_tree_import_report)ASH_TREE_IMPORT_REPORT_INIT;
     k.op.cancel = &ash__cmd_interrupted;
     k.op.durability = ASH_DURABILITY_EVERY;
-    int rc = c->root != NULL ? copy_tree(&k, err) : copy_each(&k, collections, err);
+    int rc = c->root != NULL ? copy_tree(&k, err) : copy_each(&k, err);
     ash__progress_clear(c->progress);
     if (rc != ASH_ENOTFOUND)
         say_sum(&k);

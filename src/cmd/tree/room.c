@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/kit/roots.h"
 
 #include <pwd.h>
 #include <string.h>
@@ -43,6 +44,33 @@ static int read_options(ash_cmd_tree_run *r)
     return 0;
 }
 
+static bool has_entries(const ash_cmd_tree_run *r)
+{
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_listing *listing = NULL;
+    const ash_tree_entry *e = NULL;
+    o.limit = 1;
+    int rc = ash_tree_list(r->tree, "/", &o, &r->op, &listing, NULL);
+    if (rc == 0)
+        rc = ash_tree_listing_next(listing, &e, NULL);
+    bool any = rc != 0 || e != NULL; /* what cannot be read is there */
+    ash_tree_listing_free(listing);
+    return any;
+}
+
+/* Beside trees that are there, one of which nothing was ever kept is a slip of the pen where it was
+ * named; where it was not, somebody may look in vain for what is in another. */
+static int require_root(const ash_cmd_tree_run *r, const char *collection, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    if (has_entries(r))
+        return 0;
+    int rc = ash__cmd_require_root(r->store, r->cmd->db, collection, ash_tree_root(r->tree), &own);
+    if (rc == ASH_ENOTFOUND && r->root == NULL)
+        ash__cmd_note(r->cmd, "%s (--root NAME chooses)", own.text);
+    return rc == ASH_ENOTFOUND && r->root == NULL ? 0 : ash__unless(0, rc, &own, err);
+}
+
 /* Whoever reads from what nobody has made is told so where he named it. */
 static int open_tree(ash_cmd_tree_run *r, enum ash_cmd_open how, ash_error *err)
 {
@@ -55,7 +83,8 @@ static int open_tree(ash_cmd_tree_run *r, enum ash_cmd_open how, ash_error *err)
                  : ash__cmd_open_store(r->cmd, how, NULL, &r->store, err);
     if (rc != 0 || r->store == NULL)
         return rc;
-    return ash_tree_open(r->store, r->root != NULL ? r->root : "/", &o, &r->tree, err);
+    rc = ash_tree_open(r->store, r->root != NULL ? r->root : "/", &o, &r->tree, err);
+    return rc == 0 && how == ASH_CMD_READ ? require_root(r, o.collection, err) : rc;
 }
 
 int ash__cmd_tree_run(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
