@@ -285,4 +285,52 @@ case_roots_that_nobody_made() {
     [ "$(t ls --root new)" = x/ ]
 }
 
+case_into_folders() {
+    fresh
+    echo 1 | t -q put - a
+    echo 2 | t -q put - b
+    t -q mkdir d
+    expect_status 4 t mv a sub2/
+    grep -q 'there is no folder sub2/$' "$scratch/err"
+    expect_status 4 t cp a sub2/
+    expect_status 2 t mv a b/
+    grep -q 'b/ is a file, not a folder$' "$scratch/err"
+    t mv d e/ | grep -q '^moved /d to /e$' # as mv does it
+    t -q cp -r e d/
+    [ "$(t ls | tr '\n' ,)" = a,b,d/,e/, ]
+    expect_status 4 t mv a b nowhere
+    grep -q 'there is no folder nowhere$' "$scratch/err"
+    [ "$(t ls | tr '\n' ,)" = a,b,d/,e/, ]
+    expect_status 3 t cp a nothing b d
+    [ "$(t ls d | tr '\n' ,)" = a,b, ]
+    expect_status 4 t cp a b e/none
+    t -q cp -r a d e
+    t -q mv a b e/d -f
+    [ "$(t ls -R e | tr '\n' ,)" = a,d/,d/a,d/b, ]
+    t -q mkdir e/f
+    expect_status 2 t mv e/a e/f b d/a
+    t -q tag d/a d/b good
+    t log d/b | grep -q '\[good\]$'
+    t -q tag --remove d/a d/b good
+    ! t log d/b | grep -q good
+    t -q rm -rf nothing e
+    expect_status 4 t rm -r nothing
+}
+
+case_several_out() {
+    fresh
+    echo 1 | t -q put - a
+    echo 2 | t -q put - d/b
+    mkdir "$scratch/several"
+    t -q get a d/b "$scratch/several"
+    [ "$(cat "$scratch/several/a" "$scratch/several/b" | tr '\n' ,)" = 1,2, ]
+    [ "$(t get a d/b - | tr '\n' ,)" = 1,2, ]
+    t -q get -r a d "$scratch/several"
+    [ "$(cat "$scratch/several/d/b")" = 2 ]
+    expect_status 4 t get a d/b "$scratch/nowhere"
+    expect_status 4 t get a "$scratch/nowhere/"
+    [ ! -e "$scratch/nowhere" ]
+    expect_status 3 t get a nothing "$scratch/several"
+}
+
 run_cases

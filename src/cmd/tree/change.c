@@ -100,42 +100,78 @@ static const ash_cmd_option mv_options[] = {
     ASH_CMD_TREE_NO_OPTION,
 };
 
-/* *out: where the entry goes; the caller frees. */
+static int say_no_folder(const char *to, const ash_tree_entry *there, ash_error *err)
+{
+    return there != NULL ? ash__fail(err, ASH_EINVAL, "%s is a file, not a folder", to)
+                         : ash__fail(err, ASH_ENOTFOUND, "there is no folder %s", to);
+}
+
+/* All words but the last one go into it, or the only one to it. */
+static int into_last(ash_cmd_tree_run *r, ash_cmd_tree_item item, ash_error *err)
+{
+    int count = r->args->count;
+    ash_tree_entry *there = NULL;
+    int rc = count > 2 ? ash__cmd_tree_peek(r, r->args->words[count - 1], &there, err) : 0;
+    if (rc == 0 && count > 2 && (there == NULL || !ash_tree_entry_is_folder(there)))
+        rc = say_no_folder(r->args->words[count - 1], there, err);
+    ash_tree_entry_free(there);
+    return rc == 0 ? ash__cmd_tree_each(r, 0, count - 1, item) : rc;
+}
+
+/* Into the last word, if that is a folder, which it has to be for a file if it ends in "/"; else by
+ * that name.  *out: the caller frees. */
 static int find_target(const ash_cmd_tree_run *r, const ash_tree_entry *from, bool force,
                        char **out, ash_error *err)
 {
+    const char *to = r->args->words[r->args->count - 1];
     ash_tree_entry *there = NULL;
-    *out = ash__cmd_tree_target(r, r->args->words[1], ash_tree_entry_name(from), err);
-    if (*out == NULL)
-        return err->code;
-    int rc = ash__cmd_tree_peek(r, *out, &there, err);
+    size_t len = strlen(to);
+    bool slash = len > 0 && to[len - 1] == '/';
+    int rc = ash__cmd_tree_peek(r, to, &there, err);
+    bool into = there != NULL && ash_tree_entry_is_folder(there);
+    bool must = slash && (there != NULL || !ash_tree_entry_is_folder(from));
+    if (rc == 0 && !into && must)
+        rc = say_no_folder(to, there, err);
+    else if (rc == 0 && into && ash_tree_entry_name(from)[0] == 0)
+        rc = ash__fail(err, ASH_EINVAL, "%s is a folder; say what it is called in it", to);
+    else if (rc == 0)
+        *out = into ? ash__cmd_tree_join(to, ash_tree_entry_name(from)) : ash__strdup(to);
+    ash_tree_entry_free(there);
+    there = NULL;
+    if (rc == 0)
+        rc = ash__cmd_tree_peek(r, *out, &there, err);
     if (rc == 0 && there != NULL && !force)
         rc = ash__fail(err, ASH_EEXISTS, "%s is there already; -f replaces it", *out);
     ash_tree_entry_free(there);
     return rc;
 }
 
-static int move(ash_cmd_tree_run *r, ash_error *err)
+static int move_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
     ash_tree_change_options o = ash__cmd_tree_changes(r);
     ash_tree_entry *from = NULL, *entry = NULL;
     char *to = NULL;
     o.replace = r->args->values[MV_FORCE] != NULL;
-    int rc = ash_tree_get(r->tree, r->args->words[0], NULL, &r->op, &from, err);
+    int rc = ash_tree_get(r->tree, word, NULL, &r->op, &from, err);
     if (rc == ASH_ENOTFOUND)
-        rc = ash__cmd_tree_say_gone(r, r->args->words[0], err);
+        rc = ash__cmd_tree_say_gone(r, word, err);
     if (rc == 0)
         rc = find_target(r, from, o.replace, &to, err);
     if (rc == 0 && r->cmd->dry_run)
         report_plan(r, "move", ash_tree_entry_path(from), to);
     else if (rc == 0)
-        rc = ash_tree_move(r->tree, r->args->words[0], to, &o, &r->op, &entry, err);
+        rc = ash_tree_move(r->tree, word, to, &o, &r->op, &entry, err);
     if (rc == 0 && !r->cmd->dry_run)
         report(r, "moved", entry, ash_tree_entry_path(from));
     ash_tree_entry_free(from);
     ash_tree_entry_free(entry);
     ash__free(to);
     return rc;
+}
+
+static int move(ash_cmd_tree_run *r, ash_error *err)
+{
+    return into_last(r, move_one, err);
 }
 
 static int run_mv(ash_cmd *cmd, const ash_cmd_args *args)
@@ -146,13 +182,15 @@ static int run_mv(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_tree_mv = {
     .name = "tree mv",
     .group = "trees",
-    .synopsis = "[-f] FROM TO",
-    .summary = "move or rename a file or folder",
-    .details = "Into TO, if that is a folder.  Its versions go with it: `ashlar tree log TO` shows "
-               "where it was before.",
+    .synopsis = "[-f] FROM... TO",
+    .summary = "move or rename files and folders",
+    .details =
+        "Into TO, if that is a folder, which it has to be for several.  A file's versions go with "
+        "it: `ashlar tree log TO` shows\n"
+        "where it was before.",
     .options = mv_options,
     .min_words = 2,
-    .max_words = 2,
+    .max_words = -1,
     .has_dry_run = true,
     .run = run_mv,
 };
@@ -169,7 +207,7 @@ static const ash_cmd_option cp_options[] = {
     ASH_CMD_TREE_NO_OPTION,
 };
 
-static int copy_entry(ash_cmd_tree_run *r, const ash_cmd_tree_address *a,
+static int copy_entry(ash_cmd_tree_run *r, const char *word, const ash_cmd_tree_address *a,
                       const ash_tree_entry *from, ash_error *err)
 {
     ash_tree_change_options o = ash__cmd_tree_changes(r);
@@ -184,30 +222,35 @@ static int copy_entry(ash_cmd_tree_run *r, const ash_cmd_tree_address *a,
     if (rc == 0)
         rc = find_target(r, from, o.replace, &to, err);
     if (rc == 0 && r->cmd->dry_run)
-        report_plan(r, "copy", r->args->words[0], to);
+        report_plan(r, "copy", word, to);
     else if (rc == 0)
         rc = ash_tree_copy(r->tree, a->path, &a->when, to, &o, &r->op, &entry, err);
     if (rc == 0 && !r->cmd->dry_run)
-        report(r, "copied", entry, r->args->words[0]);
+        report(r, "copied", entry, word);
     ash_tree_entry_free(entry);
     ash__free(to);
     return rc;
 }
 
-static int copy(ash_cmd_tree_run *r, ash_error *err)
+static int copy_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
     ash_cmd_tree_address address;
     ash_tree_entry *from = NULL;
-    int rc = ash__cmd_tree_address(r, r->args->words[0], &address, err);
+    int rc = ash__cmd_tree_address(r, word, &address, err);
     if (rc == 0 && address.path == NULL)
         rc = ash__fail(err, ASH_EINVAL, "cp takes a PATH, not an id");
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &address, &from, err);
     if (rc == 0)
-        rc = copy_entry(r, &address, from, err);
+        rc = copy_entry(r, word, &address, from, err);
     ash_tree_entry_free(from);
     ash__cmd_tree_address_release(&address);
     return rc;
+}
+
+static int copy(ash_cmd_tree_run *r, ash_error *err)
+{
+    return into_last(r, copy_one, err);
 }
 
 static int run_cp(ash_cmd *cmd, const ash_cmd_args *args)
@@ -218,24 +261,26 @@ static int run_cp(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_tree_cp = {
     .name = "tree cp",
     .group = "trees",
-    .synopsis = "[-r] [-f] [--at TIME] FROM TO",
-    .summary = "copy a file or folder",
-    .details =
-        "Into TO, if that is a folder.  FROM may be PATH@VERSION or PATH@{TIME}.  No bytes are "
-        "copied: the copy has the\nsame contents, which are kept once.",
+    .synopsis = "[-r] [-f] [--at TIME] FROM... TO",
+    .summary = "copy files and folders",
+    .details = "Into TO, if that is a folder, which it has to be for several.  FROM may be "
+               "PATH@VERSION or "
+               "PATH@{TIME}.  No bytes are\n"
+               "copied: the copy has the same contents, which are kept once.",
     .options = cp_options,
     .min_words = 2,
-    .max_words = 2,
+    .max_words = -1,
     .has_dry_run = true,
     .run = run_cp,
 };
 
 /* ---- rm ---- */
 
-enum { RM_RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, RM_BY };
+enum { RM_RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, RM_FORCE, RM_BY };
 static const ash_cmd_option rm_options[] = {
     ASH_CMD_TREE_OPTIONS,
     {'r', "recursive", NULL, "folders with all that lies in them"},
+    {'f', "force", NULL, "what is not there is no error"},
     ASH_CMD_TREE_BY_OPTION,
     ASH_CMD_TREE_NO_OPTION,
 };
@@ -265,6 +310,8 @@ static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
     if (word[0] == 0)
         return ash__fail(err, ASH_EINVAL, "an empty path");
     int rc = ash_tree_get(r->tree, word, NULL, &r->op, &entry, err);
+    if (rc == ASH_ENOTFOUND && r->args->values[RM_FORCE] != NULL)
+        return 0;
     if (rc == ASH_ENOTFOUND)
         rc = ash__cmd_tree_say_gone(r, word, err);
     if (rc == 0 && ash_tree_entry_is_folder(entry) && !o.recursive && r->cmd->dry_run)
@@ -297,7 +344,7 @@ static int run_rm(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_tree_rm = {
     .name = "tree rm",
     .group = "trees",
-    .synopsis = "[-r] PATH...",
+    .synopsis = "[-r] [-f] PATH...",
     .summary = "remove files and folders",
     .details =
         "A folder that is not empty needs -r.  What was removed can be undeleted until it is "

@@ -2,8 +2,10 @@
 #include "cmd/tree/get.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, DELETE, QUICK, AT };
@@ -113,27 +115,31 @@ static int get_file(ash_cmd_tree_run *r, const ash_tree_entry *e, const char *lo
     return rc;
 }
 
+/* Below LOCAL; of several, each below LOCAL/its name. */
 static int get_folder(ash_cmd_tree_run *r, const ash_tree_entry *e, int64_t at_ms,
                       const char *local, ash_error *err)
 {
     const char *name = ash_tree_entry_name(e);
-    ash_cmd_tree_get_folder all = {e, at_ms,
-                                   local != NULL  ? local
-                                   : name[0] != 0 ? name
-                                                  : ".",
-                                   r->args->values[DELETE] != NULL, r->args->values[QUICK] != NULL};
-    if (r->args->values[RECURSIVE] == NULL)
-        return ash__fail(err, ASH_EINVAL, "%s is a folder; get -r gets folders",
-                         ash_tree_entry_path(e));
-    return ash__cmd_tree_get_folder(r, &all, err);
+    char *target = r->args->count > 2 ? ash__path_join(local, name)
+                                      : ash__strdup(local != NULL  ? local
+                                                    : name[0] != 0 ? name
+                                                                   : ".");
+    ash_cmd_tree_get_folder all = {e, at_ms, target, r->args->values[DELETE] != NULL,
+                                   r->args->values[QUICK] != NULL};
+    int rc = r->args->values[RECURSIVE] == NULL
+                 ? ash__fail(err, ASH_EINVAL, "%s is a folder; get -r gets folders",
+                             ash_tree_entry_path(e))
+                 : ash__cmd_tree_get_folder(r, &all, err);
+    ash__free(target);
+    return rc;
 }
 
-static int get(ash_cmd_tree_run *r, ash_error *err)
+static int get_word(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
-    const char *local = r->args->count > 1 ? r->args->words[1] : NULL;
+    const char *local = r->args->count > 1 ? r->args->words[r->args->count - 1] : NULL;
     ash_cmd_tree_address address;
     ash_tree_entry *entry = NULL;
-    int rc = ash__cmd_tree_address(r, r->args->words[0], &address, err);
+    int rc = ash__cmd_tree_address(r, word, &address, err);
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
     if (rc == 0 && ash_tree_entry_is_folder(entry) && address.when.version != 0)
@@ -146,7 +152,29 @@ static int get(ash_cmd_tree_run *r, ash_error *err)
         rc = get_file(r, entry, local, err);
     ash_tree_entry_free(entry);
     ash__cmd_tree_address_release(&address);
-    return rc < 0 ? ash__cmd_fail(r->cmd, r->args->words[0], err) : rc;
+    return rc;
+}
+
+static int get(ash_cmd_tree_run *r, ash_error *err)
+{
+    (void)err;
+    return ash__cmd_tree_each(r, 0, r->args->count > 1 ? r->args->count - 1 : 1, get_word);
+}
+
+/* Several need a folder to be in, as does a file whose LOCAL ends in "/". */
+static int check_local(const ash_cmd *cmd, const ash_cmd_args *args)
+{
+    struct stat st;
+    ash_error err = ASH_ERROR_INIT;
+    const char *local = args->words[args->count - 1];
+    size_t len = strlen(local);
+    bool slash = args->count == 2 && len > 0 && local[len - 1] == '/';
+    if ((args->count < 3 && (!slash || args->values[RECURSIVE] != NULL)) || strcmp(local, "-") == 0)
+        return 0;
+    if (stat(local, &st) == 0 && S_ISDIR(st.st_mode))
+        return 0;
+    ash__fail(&err, ASH_ENOTFOUND, "is no folder here");
+    return ash__cmd_fail(cmd, local, &err);
 }
 
 static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
@@ -157,30 +185,36 @@ static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
                               args->values[DELETE] != NULL ? "delete" : "quick");
     if (args->values[DELETE] != NULL && args->count < 2)
         return ash__cmd_usage(cmd, "--delete needs LOCAL, so that nothing is deleted by accident");
-    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, get);
+    if (args->values[DELETE] != NULL && args->count > 2)
+        return ash__cmd_usage(cmd, "--delete needs one PATH");
+    int status = check_local(cmd, args);
+    return status != 0 ? status : ash__cmd_tree_run(cmd, ASH_CMD_READ, args, get);
 }
 
 const ash_cmd_verb ash__cmd_tree_get = {
     .name = "tree get",
     .group = "trees",
-    .synopsis = "[-r] [--delete] [--quick] [--at TIME] PATH [LOCAL]",
+    .synopsis = "[-r] [--delete] [--quick] [--at TIME] PATH [LOCAL] | PATH... LOCAL",
     .summary = "get files and folders back",
     .details =
         "Writes the file to LOCAL, into it when it is a folder, or to standard output when it is "
         "\"-\"; without LOCAL, into\n"
-        "the current folder under its own name.  Files get the time that the local file had when "
-        "it "
-        "was put.\n"
-        "With -r, what lies in folder PATH goes below LOCAL; a file whose bytes are here already "
-        "is "
-        "left alone.  With\n"
-        "--delete, LOCAL becomes what PATH is: what is not there is deleted for good, and where "
-        "one "
-        "has a file and the\n"
-        "other a folder, PATH's counts.  Each file is there whole or not at all.",
+        "the current folder under its own name.  Several go into LOCAL by their names.  Files get "
+        "the "
+        "time that the local file\n"
+        "had when it was put.\n"
+        "With -r, what lies in folder PATH goes below LOCAL, of several folders each below "
+        "LOCAL/its "
+        "name; a file whose bytes\n"
+        "are here already is left alone.  With --delete, LOCAL becomes what PATH is: what is not "
+        "there "
+        "is deleted for good, and\n"
+        "where one has a file and the other a folder, PATH's counts.  Each file is there whole or "
+        "not "
+        "at all.",
     .options = options,
     .min_words = 1,
-    .max_words = 2,
+    .max_words = -1,
     .has_dry_run = true,
     .run = run_get,
 };

@@ -183,13 +183,13 @@ static const ash_cmd_option tag_options[] = {
     ASH_CMD_TREE_NO_OPTION,
 };
 
-static int tag(ash_cmd_tree_run *r, ash_error *err)
+static int tag_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
     bool remove = r->args->values[REMOVE] != NULL;
-    const char *name = r->args->words[1];
+    const char *name = r->args->words[r->args->count - 1];
     ash_cmd_tree_address address;
     ash_tree_entry *entry = NULL;
-    int rc = ash__cmd_tree_address(r, r->args->words[0], &address, err);
+    int rc = ash__cmd_tree_address(r, word, &address, err);
     if (rc == 0 && address.path == NULL)
         rc = ash__fail(err, ASH_EINVAL, "tag takes a PATH, not an id");
     if (rc == 0)
@@ -205,6 +205,12 @@ static int tag(ash_cmd_tree_run *r, ash_error *err)
     return rc;
 }
 
+static int tag(ash_cmd_tree_run *r, ash_error *err)
+{
+    (void)err;
+    return ash__cmd_tree_each(r, 0, r->args->count - 1, tag_one);
+}
+
 static int run_tag(ash_cmd *cmd, const ash_cmd_args *args)
 {
     return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, tag);
@@ -213,11 +219,11 @@ static int run_tag(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_tree_tag = {
     .name = "tree tag",
     .group = "trees",
-    .synopsis = "[--remove] PATH[@VERSION] TAG",
-    .summary = "mark a version, so that it is found and never pruned",
+    .synopsis = "[--remove] PATH[@VERSION]... TAG",
+    .summary = "mark versions, so that they are found and never pruned",
     .details = "The newest, if no VERSION is said.  `ashlar tree log` shows tags.",
     .options = tag_options,
     .min_words = 2,
-    .max_words = 2,
+    .max_words = -1,
     .run = run_tag,
 };
