@@ -333,4 +333,25 @@ case_several_out() {
     expect_status 3 t get a nothing "$scratch/several"
 }
 
+case_no_store_for_nothing() {
+    rm -rf "$store"
+    echo a >"$scratch/a"
+    for path in . .. x/../y ./x x//y ''; do
+        expect_status 2 t put "$scratch/a" "$path"
+        expect_status 2 t mkdir "$path"
+    done
+    expect_status 2 t put "$scratch/a" .
+    grep -q '"/" is the root itself$' "$scratch/err"
+    expect_status 4 t put "$scratch/nothing" x
+    expect_status 4 t put -r "$scratch/nothing" x
+    expect_status 3 t put "$scratch/nothing" "$scratch/neither" x
+    for words in ls 'cat a' 'get a' 'stat a' 'log a' 'diff a@1' 'rm a' 'mv a b' 'cp a b' 'restore a@1' undelete 'tag a x' \
+        'keep /' prune gc 'acl /' du check watch; do
+        expect_status 4 t $words
+    done
+    [ ! -e "$store" ]
+    t -q put "$scratch/nothing" "$scratch/a" x 2>/dev/null || true
+    [ "$(t ls x)" = a ]
+}
+
 run_cases

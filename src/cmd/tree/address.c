@@ -136,6 +136,24 @@ int ash__cmd_tree_lookup(const ash_cmd_tree_run *r, const char *text, ash_tree_e
     return rc;
 }
 
+int ash__cmd_tree_check_new_path(const ash_cmd *cmd, const char *path)
+{
+    if (path[0] == 0) /* most likely a variable that should have had a value */
+        return ash__cmd_usage(cmd, "a path cannot be empty; \"/\" is the whole tree");
+    for (const char *at = path + (path[0] == '/'); *at != 0;) {
+        size_t len = strcspn(at, "/");
+        if (len == 0)
+            return ash__cmd_usage(cmd, "%s has an empty name in it", path);
+        if ((len == 1 && at[0] == '.') || (len == 2 && at[0] == '.' && at[1] == '.'))
+            return ash__cmd_usage(cmd,
+                                  "%.*s is no name in a tree, whose paths begin at its root; \"/\" "
+                                  "is the root itself",
+                                  (int)len, at);
+        at += len + (at[len] == '/');
+    }
+    return 0;
+}
+
 char *ash__cmd_tree_join(const char *folder, const char *name)
 {
     size_t len = strlen(folder);

@@ -75,6 +75,11 @@ static int make_all(ash_cmd_tree_run *r, ash_error *err)
 
 static int run_mkdir(ash_cmd *cmd, const ash_cmd_args *args)
 {
+    for (int i = 0; i < args->count; i++) {
+        int status = ash__cmd_tree_check_new_path(cmd, args->words[i]);
+        if (status != 0)
+            return status;
+    }
     return ash__cmd_tree_run(cmd, ASH_CMD_WRITE, args, make_all);
 }
 

@@ -159,11 +159,27 @@ static int put(ash_cmd_tree_run *r, ash_error *err)
     return ash__cmd_tree_each(r, 0, r->args->count - 1, put_word);
 }
 
+/* A store is not made for nothing: one of the words has to be there. */
+static int check_locals(const ash_cmd *cmd, const ash_cmd_args *args)
+{
+    int status = 0;
+    for (int i = 0; i < args->count - 1; i++)
+        if (strcmp(args->words[i], "-") == 0 || access(args->words[i], F_OK) == 0)
+            return 0;
+    for (int i = 0; i < args->count - 1; i++) {
+        ash_error err = ASH_ERROR_INIT;
+        ash__fail_errno(&err, errno, "cannot open %s", args->words[i]);
+        status = ash__cmd_fail(cmd, NULL, &err);
+    }
+    return args->count > 2 ? ASH_EXIT_PARTIAL : status;
+}
+
 static int check_words(const ash_cmd *cmd, const ash_cmd_args *args)
 {
     int locals = args->count - 1;
-    if (args->words[locals][0] == 0) /* most likely a variable that should have had a value */
-        return ash__cmd_usage(cmd, "a path cannot be empty; \"/\" is the whole tree");
+    int status = ash__cmd_tree_check_new_path(cmd, args->words[locals]);
+    if (status != 0)
+        return status;
     if (args->values[DELETE] != NULL && (args->values[RECURSIVE] == NULL || locals != 1))
         return ash__cmd_usage(cmd, "--delete needs -r and one folder");
     if (args->values[QUICK] != NULL && args->values[RECURSIVE] == NULL)
@@ -174,7 +190,7 @@ static int check_words(const ash_cmd *cmd, const ash_cmd_args *args)
         if (args->values[DELETE] != NULL && !is_folder(args->words[i]))
             return ash__cmd_usage(cmd, "--delete needs a folder, and %s is none", args->words[i]);
     }
-    return 0;
+    return check_locals(cmd, args);
 }
 
 static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
