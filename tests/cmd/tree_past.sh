@@ -249,4 +249,43 @@ case_tags() {
     expect_status 4 t tag a@9 x
 }
 
+case_tags_for_versions() {
+    fresh
+    put a one
+    put a two
+    put a three
+    t -q tag a@1 good
+    t -q tag a@2 'very good'
+    t -q tag a@2 7
+    [ "$(t cat a@good)$(t cat 'a@very good')" = onetwo ]
+    [ "$(t get a@good -)" = one ]
+    expect_status 1 t diff a@good a@3
+    grep -q '^-one$' "$scratch/out"
+    expect_status 1 t diff a@good
+    t stat a@good | grep -q '^Version: *1,'
+    t -q cp a@good b
+    [ "$(t cat b)" = one ]
+    expect_status 4 t cat a@7 # a number is a version
+    for path in a@better a@ nothing@good a@good/x; do
+        expect_status 4 t cat "$path"
+        grep -q 'PATH@TAG of one that has the tag' "$scratch/err"
+    done
+    t -q tag a@3 good
+    [ "$(t cat a@good)" = three ] # the newest that has it
+    t -q tag --remove a@3 good
+    t restore a@good | grep -q '^restored /a as of version 1: now version 4$'
+    [ "$(t cat a)" = one ]
+    put a@good 'a file of that name'
+    [ "$(t cat a@good)" = 'a file of that name' ]
+    [ "$(t cat a@good@1)" = 'a file of that name' ]
+    put team/x x
+    for verb in ls 'get -r' 'cp -r' 'diff -r' 'restore -r'; do
+        rest=
+        [ "$verb" != 'cp -r' ] || rest=y
+        expect_status 2 t $verb team@1 $rest
+        grep -q 'team@{TIME} does, and this version began at 20.*Z$' "$scratch/err"
+    done
+    t stat team@1 | grep -q '^Version: *1$'
+}
+
 run_cases

@@ -102,7 +102,7 @@ case_folders_and_versions() {
     expect_status 2 t restore -r d
     grep -q 'PATH@{TIME}' "$scratch/err"
     expect_status 2 t restore -r d@1
-    grep -q 'd@{TIME} does$' "$scratch/err"
+    grep -q 'd@{TIME} does, and this version began at 20.*Z$' "$scratch/err"
     expect_status 4 t restore -r "d@{1 year ago}"
     t restore -r "d/changed@{$then}" | grep -q '^restored /d/changed as of version 1: now version 3$'
 }

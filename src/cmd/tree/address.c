@@ -27,7 +27,12 @@ static int parse_id(const char *text, ash_cmd_tree_address *out, ash_error *err)
     return rc;
 }
 
-/* Where "@{…}" or "@7" begins at the end of the text; NULL: it has none. */
+static bool is_number(const char *text)
+{
+    return text[0] != 0 && text[strspn(text, "0123456789")] == 0;
+}
+
+/* Where "@{…}", "@7" or "@TAG" begins at the end of the text; NULL: it has none. */
 static const char *find_suffix(const char *text)
 {
     size_t len = strlen(text);
@@ -37,7 +42,27 @@ static const char *find_suffix(const char *text)
             at = here;
         return at != NULL && at[1] == '{' ? at : NULL;
     }
-    return at != NULL && at[1] != 0 && at[1 + strspn(at + 1, "0123456789")] == 0 ? at : NULL;
+    return at != NULL && at[1] != 0 && (at != text || is_number(at + 1)) ? at : NULL;
+}
+
+/* The newest version that has the tag, if any has. */
+static int find_tag(const ash_cmd_tree_run *r, const char *path, const char *tag, int32_t *version,
+                    ash_error *err)
+{
+    ash_tree_listing *listing = NULL;
+    const ash_tree_entry *e = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    *version = 0;
+    int rc = r->tree != NULL ? ash_tree_history(r->tree, path, 0, &r->op, &listing, &own) : 0;
+    while (rc == 0 && listing != NULL && *version == 0) {
+        rc = ash_tree_listing_next(listing, &e, &own);
+        if (rc != 0 || e == NULL)
+            break;
+        if (ash_tree_entry_has_tag(e, tag))
+            *version = ash_tree_entry_version(e);
+    }
+    ash_tree_listing_free(listing);
+    return rc == ASH_ENOTFOUND || rc == ASH_EINVAL ? 0 : ash__unless(0, rc, &own, err);
 }
 
 static int parse_suffix(const char *suffix, ash_tree_when *when, ash_error *err)
@@ -99,10 +124,19 @@ int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_t
     if (suffix != NULL && is_there(r, text, &out->when))
         suffix = NULL;
     out->path = suffix != NULL ? ash__strndup(text, (size_t)(suffix - text)) : ash__strdup(text);
-    return suffix != NULL ? parse_suffix(suffix, &out->when, err) : 0;
+    bool time = suffix != NULL && suffix[1] == '{' && suffix[strlen(suffix) - 1] == '}';
+    if (suffix == NULL || time || is_number(suffix + 1))
+        return suffix != NULL ? parse_suffix(suffix, &out->when, err) : 0;
+    rc = find_tag(r, out->path, suffix + 1, &out->when.version, err);
+    if (rc == 0 && out->when.version == 0) { /* a name that has an @ in it */
+        ash__free(out->path);
+        out->path = ash__strdup(text);
+    }
+    return rc;
 }
 
-/* "a@yesterday", "docs@{yesterday}/a", or "a@{2" of two words without quotes; or it was deleted. */
+/* "a@yesterday", "docs@{yesterday}/a", "a@{2" of two words without quotes, or a tag that no version
+ * has; or it was deleted. */
 static int say_why(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a, ash_error *err)
 {
     if (err == NULL || a->when.at_ms != 0)
@@ -111,7 +145,8 @@ static int say_why(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a, ash
         return ash__cmd_tree_say_gone(r, a->path, err);
     ash_error said = *err;
     return ash__fail(err, ASH_ENOTFOUND,
-                     "%s; a version is PATH@3 or \"PATH@{TIME}\", with the @ behind the whole path",
+                     "%s; a version is PATH@3 or \"PATH@{TIME}\", or PATH@TAG of one that has the "
+                     "tag, with the @ behind the whole path",
                      said.text);
 }
 
@@ -134,6 +169,20 @@ int ash__cmd_tree_lookup(const ash_cmd_tree_run *r, const char *text, ash_tree_e
         rc = ash__cmd_tree_entry_at(r, &address, out, err);
     ash__cmd_tree_address_release(&address);
     return rc;
+}
+
+int ash__cmd_tree_folder_at(const ash_cmd_tree_address *a, const ash_tree_entry *folder,
+                            ash_error *err)
+{
+    char date[64];
+    if (a->when.version == 0)
+        return 0;
+    ash__cmd_tree_print_time(date, sizeof date, ash_tree_entry_changed_ms(folder));
+    return ash__fail(
+        err, ASH_EINVAL,
+        "a folder's versions do not say what lay in it: %s@{TIME} does, and this version "
+        "began at %s",
+        a->path, date);
 }
 
 int ash__cmd_tree_check_new_path(const ash_cmd *cmd, const char *path)

@@ -224,6 +224,8 @@ static int copy_entry(ash_cmd_tree_run *r, const char *word, const ash_cmd_tree_
     if (ash_tree_entry_is_folder(from) && !o.recursive)
         rc = ash__fail(err, ASH_EINVAL, "%s is a folder; cp -r copies folders",
                        ash_tree_entry_path(from));
+    else if (ash_tree_entry_is_folder(from))
+        rc = ash__cmd_tree_folder_at(a, from, err);
     if (rc == 0)
         rc = find_target(r, from, o.replace, &to, err);
     if (rc == 0 && r->cmd->dry_run)

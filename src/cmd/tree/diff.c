@@ -258,8 +258,13 @@ static int diff(ash_cmd_tree_run *r, ash_error *err)
     else if (rc == 0 && r->args->values[RECURSIVE] == NULL)
         rc = ash__fail(err, ASH_EINVAL, "%s is a folder; diff -r compares folders",
                        ash_tree_entry_path(a.entry));
-    else if (rc == 0)
-        rc = diff_folders(r, &a, &b, err);
+    else if (rc == 0) {
+        rc = ash__cmd_tree_folder_at(&a.address, a.entry, err);
+        if (rc == 0)
+            rc = ash__cmd_tree_folder_at(&b.address, b.entry, err);
+        if (rc == 0)
+            rc = diff_folders(r, &a, &b, err);
+    }
     close_side(&a);
     close_side(&b);
     return rc;
@@ -276,7 +281,8 @@ const ash_cmd_verb ash__cmd_tree_diff = {
     .synopsis = "[-r] [--at TIME] A [B]",
     .summary = "show what differs between two versions",
     .details =
-        "A and B are PATH@VERSION, PATH@{TIME} or PATH; without B, what A has now.  Files are "
+        "A and B are PATH@VERSION, PATH@TAG, PATH@{TIME} or PATH; without B, what A has now.  "
+        "Files are "
         "compared line by line by the\n"
         "system's diff(1); with -r, folders name by name, without looking into the files: diff -r "
         "docs@{yesterday} docs.\n"

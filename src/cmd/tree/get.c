@@ -142,11 +142,9 @@ static int get_word(ash_cmd_tree_run *r, const char *word, ash_error *err)
     int rc = ash__cmd_tree_address(r, word, &address, err);
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
-    if (rc == 0 && ash_tree_entry_is_folder(entry) && address.when.version != 0)
-        rc = ash__fail(err, ASH_EINVAL,
-                       "a folder's versions do not say what lay in it: %s@{TIME} does",
-                       address.path);
-    else if (rc == 0 && ash_tree_entry_is_folder(entry))
+    if (rc == 0 && ash_tree_entry_is_folder(entry))
+        rc = ash__cmd_tree_folder_at(&address, entry, err);
+    if (rc == 0 && ash_tree_entry_is_folder(entry))
         rc = get_folder(r, entry, address.when.at_ms, local, err);
     else if (rc == 0)
         rc = get_file(r, entry, local, err);

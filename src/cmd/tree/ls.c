@@ -69,7 +69,9 @@ static int list_word(ash_cmd_tree_run *r, const char *word, ash_error *err)
     int rc = ash__cmd_tree_address(r, word, &address, err);
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
-    if (rc == 0 && ash_tree_entry_is_folder(entry) && address.when.version == 0)
+    if (rc == 0 && ash_tree_entry_is_folder(entry))
+        rc = ash__cmd_tree_folder_at(&address, entry, err);
+    if (rc == 0 && ash_tree_entry_is_folder(entry))
         rc = list_folder(r, ash_tree_entry_path(entry), address.when.at_ms, err);
     else if (rc == 0)
         print_entry(r, entry, word);
@@ -95,7 +97,8 @@ const ash_cmd_verb ash__cmd_tree_ls = {
     .group = "trees",
     .synopsis = "[-l] [-h] [-R] [--at TIME] [PATH...]",
     .summary = "list a folder",
-    .details = "Folders end in \"/\".  PATH@{TIME} is the folder as it was then.",
+    .details = "Folders end in \"/\".  PATH@{TIME} is the folder as it was then, PATH@VERSION a "
+               "file's version.",
     .options = options,
     .max_words = -1,
     .run = run_ls,

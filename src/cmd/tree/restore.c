@@ -95,9 +95,6 @@ static int restore_folder(ash_cmd_tree_run *r, const ash_cmd_tree_address *a, as
     ash_tree_restore_options o = ASH_TREE_RESTORE_OPTIONS_INIT;
     ash_tree_restore_report report = ASH_TREE_RESTORE_REPORT_INIT;
     ash_op op = r->op;
-    if (a->when.version != 0)
-        return ash__fail(err, ASH_EINVAL,
-                         "a folder's versions do not say what lay in it: %s@{TIME} does", a->path);
     op.durability = ASH_DURABILITY_INTERVAL;
     o.at_ms = a->when.at_ms;
     o.dry_run = r->cmd->dry_run;
@@ -156,7 +153,10 @@ static int restore(ash_cmd_tree_run *r, ash_error *err)
                        recursive ? "PATH@{TIME}" : "PATH@VERSION or PATH@{TIME}");
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &a, &old, err);
-    if (rc == 0 && recursive && ash_tree_entry_is_folder(old))
+    bool folder = rc == 0 && recursive && ash_tree_entry_is_folder(old);
+    if (folder)
+        rc = ash__cmd_tree_folder_at(&a, old, err);
+    if (rc == 0 && folder)
         rc = restore_folder(r, &a, err);
     else if (rc == 0)
         rc = restore_version(r, &a, ash_tree_entry_version(old), err);

@@ -92,20 +92,23 @@ bool ash__cmd_tree_is_hopeless(int rc);
 
 /* ---- which entry (address.c) ---- */
 
-/* PATH, PATH@VERSION, PATH@{TIME}, id:VALUE. */
+/* PATH, PATH@VERSION, PATH@TAG, PATH@{TIME}, id:VALUE. */
 typedef struct ash_cmd_tree_address {
     char *path; /* NULL: id */
     bson_value_t id;
     ash_tree_when when;
 } ash_cmd_tree_address;
 
-/* An entry whose whole path is what was typed comes before a version of another.  ASH_EINVAL for
- * versions and times that cannot be.  Released after failures, too. */
+/* An entry whose whole path is what was typed comes before a version of another.  A tag that is a
+ * number is not found.  ASH_EINVAL for versions and times that cannot be.  Released after failures, too. */
 int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_tree_address *out,
                           ash_error *err);
 void ash__cmd_tree_address_release(ash_cmd_tree_address *a);
 int ash__cmd_tree_entry_at(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a,
                            ash_tree_entry **out, ash_error *err);
+/* What lay in a folder is a matter of times: ASH_EINVAL for a version of it. */
+int ash__cmd_tree_folder_at(const ash_cmd_tree_address *a, const ash_tree_entry *folder,
+                            ash_error *err);
 /* Both in one. */
 int ash__cmd_tree_lookup(const ash_cmd_tree_run *r, const char *text, ash_tree_entry **out,
                          ash_error *err);

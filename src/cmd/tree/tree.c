@@ -68,15 +68,16 @@ const ash_cmd_verb ash__cmd_tree = {
     .summary = "keep folders and files with all their versions",
     .details =
         "A tree has folders and files, and remembers what they were: each change makes a version.\n"
-        "PATH is what is there now; PATH@3 is its version 3; \"PATH@{TIME}\" is what was there "
-        "then, as in docs@{yesterday}.\n"
-        "A TIME is 2026-11-24, \"2026-11-24 09:30\" (local time, or with Z or +01:00 behind it), "
-        "yesterday, \"2 hours ago\", or\n"
-        "@SECONDS since 1970.  What is itself called report@3 comes before version 3 of report.  "
-        "id:VALUE is an entry by\n"
-        "its id, wherever it was moved to.  Contents are in the bucket that -b names (default "
-        "here: "
-        "v7.fs).\n"
+        "PATH is what is there now; PATH@3 is its version 3, PATH@TAG the newest that was tagged "
+        "so; "
+        "\"PATH@{TIME}\" is what was\n"
+        "there then, as in docs@{yesterday}.  A TIME is 2026-11-24, \"2026-11-24 09:30\" (local "
+        "time, or with Z or +01:00 behind\n"
+        "it), yesterday, \"2 hours ago\", or @SECONDS since 1970.  What is itself called report@3 "
+        "comes before version 3 of report.\n"
+        "id:VALUE is an entry by its id, wherever it was moved to.  Contents are in the bucket "
+        "that -b "
+        "names (default here: v7.fs).\n"
         "`ashlar help tree VERB` tells more.",
     .options = options,
     .min_words = 1,
