@@ -416,7 +416,7 @@ bool ash__field_is_of_version(const char *field)
 {
     return strcmp(field, "_version") == 0 || strcmp(field, "updated_at") == 0 ||
            strcmp(field, "changed_by") == 0 || strcmp(field, "tags") == 0 ||
-           strcmp(field, "until") == 0;
+           strcmp(field, "restored") == 0 || strcmp(field, "until") == 0;
 }
 
 static bson_t *build_revision(const ash_tree_commit *c, const ash_tree_entry *old,
@@ -435,7 +435,8 @@ static bson_t *build_revision(const ash_tree_commit *c, const ash_tree_entry *ol
         }
     if (bson_iter_init(&it, set))
         while (bson_iter_next(&it))
-            if (!bson_has_field(old->doc, bson_iter_key(&it)))
+            if (!bson_has_field(old->doc, bson_iter_key(&it)) ||
+                ash__field_is_of_version(bson_iter_key(&it)))
                 append_unless_null(doc, &it);
     bson_append_date_time(doc, "updated_at", 10, c->now_ms);
     ash__document_changed_by(c, doc);

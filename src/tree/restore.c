@@ -45,6 +45,7 @@ static int bring_back(ash_tree_commit *c, restore_call *call, const ash_tree_ent
             rc = ash__contents_hold(c->tree->contents, &holds, 1, &c->op, err);
         if (rc == 0 && !same && goes.id.len != 0)
             rc = ash__contents_let_go(c->tree->contents, &goes, 1, &c->op, err);
+        bson_append_int32(&set, "restored", 8, old->version);
         if (rc == 0)
             rc = ash__commit_revise(c, now, &set, &call->entry, err);
     }

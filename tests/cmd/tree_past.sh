@@ -160,6 +160,14 @@ case_restore() {
     t restore a@1 | grep -q '^restored /a as of version 1: now version 3$'
     [ "$(t cat a)" = one ]
     [ "$(t cat a@2)" = two ]
+    t log --limit 1 a | grep -q '^@3 .*  restored @1$'
+    t restore a@1 | grep -q '^/a says what version 1 said: still version 3$'
+    t restore -n a@1 | grep -q '^/a says what version 1 said: still version 3$'
+    [ -z "$(t -q restore a@1)" ]
+    t -q restore a@2
+    t -q restore a@1
+    t log --limit 2 a | cut -d' ' -f1,14- | tr -s ' ' | grep -c 'restored @[12]$' | grep -q 2
+    t -q tag a last # a version of the same contents is none of the restored one
     then=$(now)
     put a four
     t -q restore "a@{$then}"
@@ -201,6 +209,21 @@ case_trash() {
     t undelete d/ | grep -q '^undeleted /d$'
     [ "$(t ls d | tr '\n' ,)" = a,b,old, ]
     expect_status 4 t undelete id:ffffffffffffffffffffffff
+}
+
+case_nothing_changes() {
+    fresh
+    echo one >"$scratch/one"
+    t put "$scratch/one" a | grep -q '^kept .* as /a, version 1 (4 B)$'
+    t put "$scratch/one" a | grep -q "^$scratch/one is what /a has: still version 1 (4 B)$"
+    [ -z "$(t -q put "$scratch/one" a)" ]
+    echo two | t put - a | grep -q '^kept standard input as /a, version 2'
+    t -q rm a
+    echo two | t put - a | grep -q '^kept standard input as /a, version 1'
+    expect_status 1 t tag --remove a nothing
+    grep -q '/a@1 is not tagged nothing$' "$scratch/err"
+    t -q tag a good
+    t tag a good | grep -q '^/a@1 is tagged already good$'
 }
 
 case_what_became_of_it() {

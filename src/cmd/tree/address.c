@@ -95,7 +95,7 @@ int ash__cmd_tree_peek(const ash_cmd_tree_run *r, const char *path, ash_tree_ent
     int rc = r->tree != NULL ? ash_tree_get(r->tree, path, NULL, &r->op, out, &own) : 0;
     if (rc == ASH_ENOTFOUND)
         return 0;
-    if (rc != 0)
+    if (rc != 0 && err != NULL)
         *err = own;
     return rc;
 }

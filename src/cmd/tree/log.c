@@ -21,23 +21,6 @@ static bool differs(const char *a, const char *b)
     return (a == NULL) != (b == NULL) || (a != NULL && strcmp(a, b) != 0);
 }
 
-static bool field_differs(const ash_tree_entry *a, const ash_tree_entry *b, const char *name)
-{
-    bson_iter_t left, right;
-    bson_t doc_a, doc_b;
-    bool has_left = ash__cmd_tree_field(a, name, &left, &doc_a);
-    bool has_right = ash__cmd_tree_field(b, name, &right, &doc_b);
-    if (has_left != has_right || !has_left)
-        return has_left != has_right;
-    bson_t one = BSON_INITIALIZER, two = BSON_INITIALIZER;
-    BSON_APPEND_VALUE(&one, "v", bson_iter_value(&left));
-    BSON_APPEND_VALUE(&two, "v", bson_iter_value(&right));
-    bool differ = !bson_equal(&one, &two);
-    bson_destroy(&one);
-    bson_destroy(&two);
-    return differ;
-}
-
 static void add(ash_buffer *out, const char *text)
 {
     ash__buffer_printf(out, "%s%s", out->len > 0 ? ", " : "", text);
@@ -49,7 +32,22 @@ static bool was_moved(const ash_tree_entry *e, const ash_tree_entry *before)
     if (ash_tree_entry_is_deleted(before))
         return differs(ash_tree_entry_path(e), ash_tree_entry_path(before));
     return differs(ash_tree_entry_name(e), ash_tree_entry_name(before)) ||
-           field_differs(e, before, "parent");
+           ash__cmd_tree_field_differs(e, before, "parent");
+}
+
+/* The version that it brought back, or 0. */
+static int32_t restored_version(const ash_tree_entry *e)
+{
+    bson_iter_t it;
+    bson_t doc;
+    bool there = ash__cmd_tree_field(e, "restored", &it, &doc) && BSON_ITER_HOLDS_INT32(&it);
+    return there ? bson_iter_int32(&it) : 0;
+}
+
+static void describe_restored(int32_t version, ash_buffer *out)
+{
+    add(out, "restored ");
+    ash__buffer_printf(out, "@%" PRId32, version);
 }
 
 /* What made a version of the one before it (NULL: it is the oldest that is known). */
@@ -65,8 +63,10 @@ static void describe(const ash_tree_entry *e, const ash_tree_entry *before, ash_
         add(out, "undeleted");
     if (before == NULL || ash_tree_entry_is_deleted(e))
         return;
-    if (!ash_tree_entry_is_deleted(before) &&
-        differs(ash_tree_entry_digest(e), ash_tree_entry_digest(before)))
+    if (restored_version(e) > 0)
+        describe_restored(restored_version(e), out);
+    else if (!ash_tree_entry_is_deleted(before) &&
+             differs(ash_tree_entry_digest(e), ash_tree_entry_digest(before)))
         add(out, "contents");
     if (was_moved(e, before)) {
         add(out, "moved from ");
@@ -76,9 +76,9 @@ static void describe(const ash_tree_entry *e, const ash_tree_entry *before, ash_
         return; /* it says no more than that */
     if (differs(ash_tree_entry_content_type(e), ash_tree_entry_content_type(before)))
         add(out, "type");
-    if (field_differs(e, before, "acl"))
+    if (ash__cmd_tree_field_differs(e, before, "acl"))
         add(out, "access list");
-    if (field_differs(e, before, "keep"))
+    if (ash__cmd_tree_field_differs(e, before, "keep"))
         add(out, "what is kept");
     if (out->len == 0)
         add(out, "time or properties");

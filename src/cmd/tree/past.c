@@ -194,12 +194,20 @@ static int tag_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
         rc = ash__fail(err, ASH_EINVAL, "tag takes a PATH, not an id");
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
+    bool has = rc == 0 && ash_tree_entry_has_tag(entry, name);
+    if (rc == 0 && remove && !has)
+        rc = ash__fail(err, ASH_ESTATE, "%s@%" PRId32 " is not tagged %s",
+                       ash_tree_entry_path(entry), ash_tree_entry_version(entry), name);
     if (rc == 0)
         rc = ash_tree_tag(r->tree, address.path, ash_tree_entry_version(entry), name, remove,
                           &r->op, err);
     if (rc == 0 && !ash__cmd_tree_emit(r, entry, remove ? "untagged" : "tagged", name))
         ash__cmd_say(r->cmd, "%s@%" PRId32 " is %s %s", ash_tree_entry_path(entry),
-                     ash_tree_entry_version(entry), remove ? "no longer tagged" : "tagged", name);
+                     ash_tree_entry_version(entry),
+                     remove ? "no longer tagged"
+                     : has  ? "tagged already"
+                            : "tagged",
+                     name);
     ash_tree_entry_free(entry);
     ash__cmd_tree_address_release(&address);
     return rc;

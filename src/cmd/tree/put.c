@@ -45,13 +45,20 @@ int ash__cmd_tree_put_write(const ash_cmd_tree_put_target *to, ash_sync_file *f,
     return rc;
 }
 
-static void report(const ash_cmd_tree_run *r, const char *local, const ash_tree_entry *e)
+/* before: what had the path, or NULL. */
+static void report(const ash_cmd_tree_run *r, const char *local, const ash_tree_entry *before,
+                   const ash_tree_entry *e)
 {
     char size[32];
     if (ash__cmd_tree_emit(r, e, NULL, NULL))
         return;
     ash__cmd_print_size(size, sizeof size, ash_tree_entry_length(e));
-    ash__cmd_say(r->cmd, "kept %s as %s, version %" PRId32 " (%s)",
+    bool same = before != NULL &&
+                ash_tree_entry_changed_ms(before) == ash_tree_entry_changed_ms(e) &&
+                ash_tree_entry_version(before) == ash_tree_entry_version(e);
+    ash__cmd_say(r->cmd,
+                 same ? "%s is what %s has: still version %" PRId32 " (%s)"
+                      : "kept %s as %s, version %" PRId32 " (%s)",
                  strcmp(local, "-") == 0 ? "standard input" : local, ash_tree_entry_path(e),
                  ash_tree_entry_version(e), size);
 }
@@ -89,7 +96,7 @@ static int put_one(ash_cmd_tree_run *r, const char *local, const char *path, ash
     ash_tree_change_options o = changes(r, local);
     ash_sync_file f = {.fd = STDIN_FILENO, .path = local};
     bool streamed = strcmp(local, "-") == 0;
-    ash_tree_entry *entry = NULL;
+    ash_tree_entry *before = NULL, *entry = NULL;
     ash_tree_writer *writer = NULL;
     ash_cmd_tree_put_target to = {r->tree, path, &o, &r->op, NULL};
     if (r->cmd->dry_run)
@@ -101,6 +108,8 @@ static int put_one(ash_cmd_tree_run *r, const char *local, const char *path, ash
     to.progress = ash__progress_new(r->cmd, 0, 1);
     ash__progress_add(to.progress, 0, 0, path);
     rc = ash__cmd_tree_put_write(&to, &f, &writer, err);
+    if (rc == 0 && !r->cmd->quiet)
+        (void)ash__cmd_tree_peek(r, path, &before, NULL);
     if (rc == 0)
         rc = ash_tree_writer_finish(writer, NULL, &entry, err);
     ash_tree_writer_free(writer);
@@ -109,7 +118,8 @@ static int put_one(ash_cmd_tree_run *r, const char *local, const char *path, ash
     if (!streamed)
         ash__sync_close(&f);
     if (rc == 0)
-        report(r, local, entry);
+        report(r, local, before, entry);
+    ash_tree_entry_free(before);
     ash_tree_entry_free(entry);
     return rc;
 }

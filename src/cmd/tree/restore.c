@@ -114,30 +114,45 @@ static int restore_folder(ash_cmd_tree_run *r, const ash_cmd_tree_address *a, as
 
 /* ---- a version ---- */
 
-static int say_restored(const ash_cmd_tree_run *r, const ash_tree_entry *e, int32_t version)
+static void say_restored(const ash_cmd_tree_run *r, const ash_tree_entry *e, int32_t version,
+                         bool differs)
 {
-    if (!ash__cmd_tree_emit(r, e, NULL, NULL))
-        ash__cmd_say(r->cmd, "%s %s as of version %" PRId32 ": now version %" PRId32 "%s",
+    if (ash__cmd_tree_emit(r, e, NULL, NULL))
+        return;
+    bool folder = ash_tree_entry_is_folder(e);
+    int32_t now = ash_tree_entry_version(e);
+    if (!differs && !folder)
+        ash__cmd_say(r->cmd, "%s says what version %" PRId32 " said: still version %" PRId32,
+                     ash_tree_entry_path(e), version, now);
+    else
+        ash__cmd_say(r->cmd, "%s %s as of version %" PRId32 ": %s version %" PRId32 "%s",
                      r->cmd->dry_run ? "would restore" : "restored", ash_tree_entry_path(e),
-                     version, ash_tree_entry_version(e) + (r->cmd->dry_run ? 1 : 0),
-                     ash_tree_entry_is_folder(e) ? " (restore -r does it with all below it); what "
-                                                   "lies in it stays as it is"
-                                                 : "");
-    return 0;
+                     version, differs ? "now" : "still", now + (differs && r->cmd->dry_run ? 1 : 0),
+                     folder
+                         ? " (restore -r does it with all below it); what lies in it stays as it "
+                           "is"
+                         : "");
 }
 
 /* The path that stands before the "@" has to be there: what was deleted is undeleted first. */
-static int restore_version(ash_cmd_tree_run *r, const ash_cmd_tree_address *a, int32_t version,
-                           ash_error *err)
+static int restore_version(ash_cmd_tree_run *r, const ash_cmd_tree_address *a,
+                           const ash_tree_entry *old, ash_error *err)
 {
     ash_tree_change_options o = ash__cmd_tree_changes(r);
-    ash_tree_entry *entry = NULL;
-    int rc = r->cmd->dry_run ? ash_tree_get(r->tree, a->path, NULL, &r->op, &entry, err)
-                             : ash_tree_restore(r->tree, a->path, version, &o, &r->op, &entry, err);
+    ash_tree_entry *now = NULL, *entry = NULL;
+    int32_t version = ash_tree_entry_version(old);
+    int rc = ash_tree_get(r->tree, a->path, NULL, &r->op, &now, err);
     if (rc == ASH_ENOTFOUND)
         rc = ash__cmd_tree_say_gone(r, a->path, err);
     if (rc == 0)
-        rc = say_restored(r, entry, version);
+        o.if_version = ash_tree_entry_version(now);
+    if (rc == 0 && !r->cmd->dry_run)
+        rc = ash_tree_restore(r->tree, a->path, version, &o, &r->op, &entry, err);
+    if (rc == 0 && r->cmd->dry_run)
+        say_restored(r, now, version, !ash__cmd_tree_says_same(now, old));
+    else if (rc == 0)
+        say_restored(r, entry, version, ash_tree_entry_version(entry) != o.if_version);
+    ash_tree_entry_free(now);
     ash_tree_entry_free(entry);
     return rc;
 }
@@ -159,7 +174,7 @@ static int restore(ash_cmd_tree_run *r, ash_error *err)
     if (rc == 0 && folder)
         rc = restore_folder(r, &a, err);
     else if (rc == 0)
-        rc = restore_version(r, &a, ash_tree_entry_version(old), err);
+        rc = restore_version(r, &a, old, err);
     ash_tree_entry_free(old);
     ash__cmd_tree_address_release(&a);
     return rc;

@@ -150,6 +150,10 @@ int ash__cmd_tree_copy_out(ash_tree_reader *reader, const ash_output *out, ash_p
 
 /* A field of the entry's document, of which doc becomes a view; false: there is none. */
 bool ash__cmd_tree_field(const ash_tree_entry *e, const char *name, bson_iter_t *it, bson_t *doc);
+bool ash__cmd_tree_field_differs(const ash_tree_entry *a, const ash_tree_entry *b,
+                                 const char *name);
+/* Contents, type, time and properties: what one of them would bring back of the other. */
+bool ash__cmd_tree_says_same(const ash_tree_entry *a, const ash_tree_entry *b);
 /* {path, id, version, folder, length, digest, created, changed, modified, …}; without dates that nobody knows. */
 void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out);
 /* The entry as JSON with --json, and something more about it: key NULL for nothing.  true: it was

@@ -14,6 +14,32 @@ bool ash__cmd_tree_field(const ash_tree_entry *e, const char *name, bson_iter_t 
     return bson_init_static(doc, bytes.data, bytes.len) && bson_iter_init_find(it, doc, name);
 }
 
+bool ash__cmd_tree_field_differs(const ash_tree_entry *a, const ash_tree_entry *b, const char *name)
+{
+    bson_iter_t left, right;
+    bson_t doc_a, doc_b;
+    bool has_left = ash__cmd_tree_field(a, name, &left, &doc_a);
+    bool has_right = ash__cmd_tree_field(b, name, &right, &doc_b);
+    if (has_left != has_right || !has_left)
+        return has_left != has_right;
+    bson_t one = BSON_INITIALIZER, two = BSON_INITIALIZER;
+    BSON_APPEND_VALUE(&one, "v", bson_iter_value(&left));
+    BSON_APPEND_VALUE(&two, "v", bson_iter_value(&right));
+    bool differ = !bson_equal(&one, &two);
+    bson_destroy(&one);
+    bson_destroy(&two);
+    return differ;
+}
+
+bool ash__cmd_tree_says_same(const ash_tree_entry *a, const ash_tree_entry *b)
+{
+    static const char *const fields[] = {"contentType", "modified_at", "props"};
+    bool same = strcmp(ash_tree_entry_digest(a), ash_tree_entry_digest(b)) == 0;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++)
+        same = same && !ash__cmd_tree_field_differs(a, b, fields[i]);
+    return same;
+}
+
 static void append_field(const ash_tree_entry *e, const char *name, bson_type_t type, bson_t *out)
 {
     bson_iter_t it;
