@@ -46,13 +46,26 @@ static void append_roles(bson_t *acl, const char *right, const char *roles)
     bson_append_array_end(acl, &list);
 }
 
+/* Where no list was, everybody had the rights that the first one does not name. */
+static void warn_of_lost(const ash_cmd_tree_run *r, const char *path, const bson_t *acl)
+{
+    bool read = bson_has_field(acl, "read"), write = bson_has_field(acl, "write");
+    if (read && write)
+        return;
+    ash__cmd_warn(r->cmd, "nobody may %s%s%s %s any more, as the list does not say who: %s%s%s",
+                  read ? "" : "read", read || write ? "" : " or ", write ? "" : "change", path,
+                  read ? "" : "--read ROLE,...", read || write ? "" : " ",
+                  write ? "" : "--write ROLE,...");
+}
+
 /* The lists that were typed take the place of those that count; the others stay. */
 static int set_lists(ash_cmd_tree_run *r, const char *path, ash_error *err)
 {
+    char *from = NULL;
     bson_t now, acl = BSON_INITIALIZER;
     bson_iter_t it;
     ash_tree_change_options o = ash__cmd_tree_changes(r);
-    int rc = ash_tree_get_acl(r->tree, path, &r->op, &now, NULL, err);
+    int rc = ash_tree_get_acl(r->tree, path, &r->op, &now, &from, err);
     if (rc == 0) {
         for (size_t i = 0; i < ASH_ARRAY_LEN(rights); i++) {
             const char *roles = r->args->values[rights[i].option];
@@ -63,7 +76,10 @@ static int set_lists(ash_cmd_tree_run *r, const char *path, ash_error *err)
         }
         rc = ash_tree_set_acl(r->tree, path, &acl, &o, &r->op, err);
         bson_destroy(&now);
+        if (rc == 0 && from == NULL)
+            warn_of_lost(r, path, &acl);
     }
+    ash_tree_string_free(from);
     bson_destroy(&acl);
     return rc;
 }
