@@ -277,4 +277,44 @@ END
     done
 }
 
+case_the_first_list_takes_rights() {
+    fresh
+    echo 1 | t -q put - d/a
+    expect_status 0 t acl --write ann d
+    grep -q 'nobody may read d any more, as the list does not say who: --read ROLE,...$' "$scratch/err"
+    grep -q '^read   (nobody)$' "$scratch/out"
+    expect_status 0 t acl --read bob d
+    [ ! -s "$scratch/err" ]
+    t -q acl --inherit d
+    expect_status 0 t acl --open bob d
+    grep -q 'nobody may read or change d any more, as the list does not say who: --read ROLE,... --write ROLE,...$' "$scratch/err"
+    t -q acl --inherit d
+    expect_status 0 t acl --read bob --write bob d
+    [ ! -s "$scratch/err" ]
+}
+
+case_sums() {
+    fresh
+    head -c 2000 /dev/zero | t -q put - d/a
+    head -c 48 /dev/zero | t -q put - d/sub/b
+    t ls -lR d | tail -n 1 | grep -q '^ *2048  in all, of 2 files; 1 folder$'
+    t ls -lh d | tail -n 1 | grep -q '^ *2.0 KiB  in all, of 1 file; 1 folder$'
+    ! t -q ls -l d | grep -q 'in all'
+    ! t ls d | grep -q 'in all'
+    t du -h d | grep -q '^files  *2  *2.0 KiB$'
+    t du --bytes d | grep -q '^files  *2  *2048$'
+    t du d d/sub | tr -s ' ' >"$scratch/du"
+    [ "$(sed -n '1p;5p;9p;11p' "$scratch/du" | tr '\n' ,)" = 'd,d/sub,in all,files 3 2.0 KiB,' ]
+    [ "$(grep -c '^contents' "$scratch/du")" = 1 ]
+    expect_status 4 t du d nothing
+}
+
+case_watching_for_nobody() {
+    fresh
+    {
+        t -q watch || echo $? >"$scratch/status"
+    } | true
+    [ "$(cat "$scratch/status")" = 141 ]
+}
+
 run_cases

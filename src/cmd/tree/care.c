@@ -9,7 +9,13 @@
 
 /* ---- du ---- */
 
-static const ash_cmd_option du_options[] = {ASH_CMD_TREE_OPTIONS, ASH_CMD_TREE_NO_OPTION};
+enum { HUMAN = ASH_CMD_TREE_FIRST_OPTION, BYTES };
+static const ash_cmd_option du_options[] = {
+    ASH_CMD_TREE_OPTIONS,
+    {'h', "human", NULL, "sizes as 1.2 MiB: the default"},
+    {0, "bytes", NULL, "sizes in bytes"},
+    ASH_CMD_TREE_NO_OPTION,
+};
 
 static void emit_usage(const char *path, const ash_tree_usage *u)
 {
@@ -26,30 +32,75 @@ static void emit_usage(const char *path, const ash_tree_usage *u)
     bson_destroy(&object);
 }
 
-static void print_line(const char *title, int64_t count, int64_t bytes)
+static void print_line(const ash_cmd_tree_run *r, const char *title, int64_t count, int64_t bytes)
 {
     char number[ASH_CMD_TREE_NUMBER_BYTES], size[32] = "";
-    if (bytes >= 0)
+    if (bytes >= 0 && r->args->values[BYTES] != NULL)
+        snprintf(size, sizeof size, "%" PRId64, bytes);
+    else if (bytes >= 0)
         ash__cmd_print_size(size, sizeof size, bytes);
     printf("%-18s %12s  %12s\n", title, ash__cmd_tree_number(number, count), size);
     ash__cmd_keep_output_error();
 }
 
-static int measure(ash_cmd_tree_run *r, ash_error *err)
+/* What contents take is no folder's own: it is said once. */
+static void print_usage(const ash_cmd_tree_run *r, const ash_tree_usage *u, bool contents)
+{
+    print_line(r, "folders", u->folders, -1);
+    print_line(r, "files", u->files, u->bytes);
+    print_line(r, "earlier versions", u->versions, u->version_bytes);
+    if (contents)
+        print_line(r, "contents, in all", u->contents, u->stored_bytes);
+}
+
+static void print_title(const char *text)
+{
+    char *shown = ash__cmd_printable(text);
+    printf("%s\n", shown);
+    ash__cmd_keep_output_error();
+    ash__free(shown);
+}
+
+static int measure_one(ash_cmd_tree_run *r, const char *path, ash_tree_usage *sum, ash_error *err)
 {
     ash_tree_usage u = ASH_TREE_USAGE_INIT;
-    const char *path = r->args->count > 0 ? r->args->words[0] : "/";
     int rc = ash_tree_measure(r->tree, path, &r->op, &u, err);
+    if (rc == ASH_ENOTFOUND)
+        rc = ash__cmd_tree_say_gone(r, path, err);
     if (rc != 0 && rc != ASH_EPARTIAL)
         return rc;
+    sum->folders += u.folders;
+    sum->files += u.files;
+    sum->bytes += u.bytes;
+    sum->versions += u.versions;
+    sum->version_bytes += u.version_bytes;
+    sum->contents = u.contents;
+    sum->stored_bytes = u.stored_bytes;
     if (r->cmd->json) {
         emit_usage(path, &u);
-        return rc;
+    } else {
+        if (r->args->count > 1)
+            print_title(path);
+        print_usage(r, &u, r->args->count < 2);
     }
-    print_line("folders", u.folders, -1);
-    print_line("files", u.files, u.bytes);
-    print_line("earlier versions", u.versions, u.version_bytes);
-    print_line("contents, in all", u.contents, u.stored_bytes);
+    return rc;
+}
+
+/* With several, the sum is the last; what lies in two of them counts twice. */
+static int measure(ash_cmd_tree_run *r, ash_error *err)
+{
+    ash_tree_usage sum = ASH_TREE_USAGE_INIT;
+    int rc = 0;
+    if (r->args->count == 0)
+        return measure_one(r, "/", &sum, err);
+    for (int i = 0; i < r->args->count && (rc == 0 || rc == ASH_EPARTIAL); i++) {
+        int done = measure_one(r, r->args->words[i], &sum, err);
+        rc = done != 0 ? done : rc;
+    }
+    if ((rc == 0 || rc == ASH_EPARTIAL) && r->args->count > 1 && !r->cmd->json) {
+        print_title("in all");
+        print_usage(r, &sum, true);
+    }
     return rc;
 }
 
@@ -61,12 +112,12 @@ static int run_du(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_tree_du = {
     .name = "tree du",
     .group = "trees",
-    .synopsis = "[PATH]",
+    .synopsis = "[-h|--bytes] [PATH...]",
     .summary = "show how much there is, and what it takes",
     .details = "Contents are those of all trees in the collection, as they are stored: equal ones "
                "once, versions as differences.",
     .options = du_options,
-    .max_words = 1,
+    .max_words = -1,
     .run = run_du,
 };
 

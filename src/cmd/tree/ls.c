@@ -41,6 +41,33 @@ static void print_entry(const ash_cmd_tree_run *r, const ash_tree_entry *e, cons
     ash__free(shown);
 }
 
+typedef struct sum {
+    int64_t files, folders, bytes;
+} sum;
+
+static void add(sum *s, const ash_tree_entry *e)
+{
+    bool folder = ash_tree_entry_is_folder(e);
+    s->folders += folder;
+    s->files += !folder;
+    s->bytes += folder ? 0 : ash_tree_entry_length(e);
+}
+
+static void print_sum(const ash_cmd_tree_run *r, const sum *s)
+{
+    char size[32], numbers[2][ASH_CMD_TREE_NUMBER_BYTES];
+    if (r->args->values[LONG] == NULL || r->cmd->json || r->cmd->quiet)
+        return;
+    if (r->args->values[HUMAN] != NULL)
+        ash__cmd_print_size(size, sizeof size, s->bytes);
+    else
+        snprintf(size, sizeof size, "%" PRId64, s->bytes);
+    printf("%14s  in all, of %s file%s; %s folder%s\n", size,
+           ash__cmd_tree_number(numbers[0], s->files), ash__cmd_s(s->files),
+           ash__cmd_tree_number(numbers[1], s->folders), ash__cmd_s(s->folders));
+    ash__cmd_keep_output_error();
+}
+
 /* Names, or with -R what follows the folder's own path. */
 static int list_folder(ash_cmd_tree_run *r, const char *path, int64_t at_ms, ash_error *err)
 {
@@ -48,6 +75,7 @@ static int list_folder(ash_cmd_tree_run *r, const char *path, int64_t at_ms, ash
     ash_tree_listing *listing = NULL;
     const ash_tree_entry *e;
     int damaged = 0;
+    sum all = {0};
     size_t len = strcmp(path, "/") == 0 ? 0 : strlen(path);
     o.at_ms = at_ms;
     o.recursive = r->args->values[RECURSIVE] != NULL;
@@ -57,7 +85,10 @@ static int list_folder(ash_cmd_tree_run *r, const char *path, int64_t at_ms, ash
         if (rc != 0 || e == NULL)
             break;
         print_entry(r, e, ash_tree_entry_path(e) + len + 1);
+        add(&all, e);
     }
+    if (rc == 0 && !ferror(stdout))
+        print_sum(r, &all);
     ash_tree_listing_free(listing);
     return ash__cmd_tree_passed_over(rc, damaged, err);
 }
@@ -97,7 +128,9 @@ const ash_cmd_verb ash__cmd_tree_ls = {
     .group = "trees",
     .synopsis = "[-l] [-h] [-R] [--at TIME] [PATH...]",
     .summary = "list a folder",
-    .details = "Folders end in \"/\".  PATH@{TIME} is the folder as it was then, PATH@VERSION a "
+    .details = "Folders end in \"/\".  With -l, the last line of a folder (but with -q) says what "
+               "it comes to.\n"
+               "PATH@{TIME} is the folder as it was then, PATH@VERSION a "
                "file's version.",
     .options = options,
     .max_words = -1,

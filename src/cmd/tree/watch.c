@@ -4,6 +4,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 static const ash_cmd_option options[] = {ASH_CMD_TREE_OPTIONS, ASH_CMD_TREE_NO_OPTION};
 enum { WAIT_MS = 200 };
 
@@ -42,6 +45,13 @@ static void say_event(const ash_tree_event *event)
     ash__free(from);
 }
 
+/* Whoever read the output went away, which a write would only tell with the next event. */
+static bool is_unread(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    return poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLNVAL)) != 0;
+}
+
 /* Until it is interrupted, or nobody reads any more. */
 static int watch(ash_cmd_tree_run *r, ash_error *err)
 {
@@ -53,6 +63,8 @@ static int watch(ash_cmd_tree_run *r, ash_error *err)
         ash__cmd_note(r->cmd, "watching %s; Ctrl-C ends it", path);
     while (rc == 0 && !ash__cmd_is_interrupted() && ash__cmd_flush_output()) {
         rc = ash_tree_watch_next(w, WAIT_MS, &event, err);
+        if (rc == 0 && (int)event.kind == 0 && is_unread())
+            break;
         if (rc != 0 || (int)event.kind == 0)
             continue;
         if (r->cmd->json)
@@ -63,7 +75,7 @@ static int watch(ash_cmd_tree_run *r, ash_error *err)
     ash_tree_watch_close(w);
     if (ash__cmd_is_interrupted())
         return ASH_EXIT_INTERRUPTED;
-    return rc;
+    return rc == 0 && is_unread() ? ASH_EXIT_PIPE : rc;
 }
 
 static int run_watch(ash_cmd *cmd, const ash_cmd_args *args)
@@ -76,7 +88,8 @@ const ash_cmd_verb ash__cmd_tree_watch = {
     .group = "trees",
     .synopsis = "[PATH]",
     .summary = "print changes as they happen",
-    .details = "Of PATH and all below it, from now on, until it is interrupted (exit status 130).",
+    .details = "Of PATH and all below it, from now on, until it is interrupted (exit status 130), "
+               "or nobody reads its output any more (141).",
     .options = options,
     .max_words = 1,
     .run = run_watch,
