@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cmd/kit/roots.h"
+#include "cmd/kit/when.h"
 
 #include <pwd.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static int read_options(ash_cmd_tree_run *r)
     const char *at = value_of(r->cmd, r->args, "at");
     const char *by = value_of(r->cmd, r->args, "by");
     r->root = value_of(r->cmd, r->args, "root");
-    if (at != NULL && !ash__cmd_tree_parse_time(at, ash__clock_wall_ms(), &r->at_ms))
+    if (at != NULL && !ash__cmd_parse_time(at, ash__clock_wall_ms(), &r->at_ms))
         return ash__cmd_usage(r->cmd,
                               "--at takes a time such as 2026-11-24, \"2026-11-24 09:30\", "
                               "yesterday or \"2 hours ago\", not \"%s\"",

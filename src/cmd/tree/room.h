@@ -131,15 +131,6 @@ char *ash__cmd_tree_join(const char *folder, const char *name); /* the caller fr
 /* Of a path that nothing has now: what became of it, behind what err says.  Returns ASH_ENOTFOUND. */
 int ash__cmd_tree_say_gone(const ash_cmd_tree_run *r, const char *path, ash_error *err);
 
-/* ---- times (when.c) ---- */
-
-/* "2026-11-24", "2026-11-24 09:30", "…T09:30:15.250Z", "…+01:00", "yesterday", "2 hours ago",
- * "@1764000000": milliseconds since 1970.  Where no zone is said it is the local one.  now_ms: since
- * 1970. */
-bool ash__cmd_tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms);
-/* ISO 8601 with milliseconds, UTC; "-" for 0, which nobody knows. */
-void ash__cmd_tree_print_time(char *buf, size_t size, int64_t ms);
-
 /* ---- bytes (get.c) ---- */
 
 /* From where the reader is to its end; progress may be NULL.  ASH_EINTERRUPTED by a signal. */
@@ -162,6 +153,8 @@ bool ash__cmd_tree_emit(const ash_cmd_tree_run *r, const ash_tree_entry *e, cons
                         const char *value);
 /* As a shell takes it for one word; the caller frees. */
 char *ash__cmd_tree_quoted(const char *text);
+/* ISO 8601 with milliseconds, UTC; "-" for 0, which nobody knows. */
+void ash__cmd_tree_print_time(char *buf, size_t size, int64_t ms);
 /* Tags, with commas; the caller frees; NULL: none. */
 char *ash__cmd_tree_tags(const ash_tree_entry *e);
 /* "1,403". */

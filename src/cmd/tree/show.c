@@ -2,6 +2,7 @@
 #include "cmd/tree/room.h"
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <ctype.h>
@@ -147,4 +148,18 @@ const char *ash__cmd_tree_number(char buf[ASH_CMD_TREE_NUMBER_BYTES], int64_t nu
     }
     buf[out] = 0;
     return buf;
+}
+
+void ash__cmd_tree_print_time(char *buf, size_t size, int64_t ms)
+{
+    char date[64] = "-";
+    if (ms != 0)
+        ash__clock_print(date, sizeof date, ms);
+    size_t len = strlen(date);
+    if (len == 0 || date[len - 1] != 'Z') {
+        snprintf(buf, size, "%s", date);
+        return;
+    }
+    int64_t rest = ms % 1000;
+    snprintf(buf, size, "%.*s.%03" PRId64 "Z", (int)len - 1, date, rest < 0 ? rest + 1000 : rest);
 }

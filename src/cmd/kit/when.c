@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times as people type them: dates, and how long ago. */
-#include "cmd/tree/room.h"
+#include "cmd/kit/when.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -163,7 +162,7 @@ static bool parse_epoch(const char *text, int64_t *out_ms)
     return *out_ms > 0;
 }
 
-bool ash__cmd_tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
+bool ash__cmd_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
 {
     if (strcasecmp(text, "now") == 0) {
         *out_ms = now_ms;
@@ -172,18 +171,4 @@ bool ash__cmd_tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
     if (strcasecmp(text, "yesterday") == 0)
         return go_back(now_ms, "day", 1, out_ms);
     return parse_epoch(text, out_ms) || parse_ago(text, now_ms, out_ms) || parse_date(text, out_ms);
-}
-
-void ash__cmd_tree_print_time(char *buf, size_t size, int64_t ms)
-{
-    char date[64] = "-";
-    if (ms != 0)
-        ash__clock_print(date, sizeof date, ms);
-    size_t len = strlen(date);
-    if (len == 0 || date[len - 1] != 'Z') {
-        snprintf(buf, size, "%s", date);
-        return;
-    }
-    int64_t rest = ms % 1000;
-    snprintf(buf, size, "%.*s.%03" PRId64 "Z", (int)len - 1, date, rest < 0 ? rest + 1000 : rest);
 }
