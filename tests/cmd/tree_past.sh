@@ -68,7 +68,19 @@ case_times() {
         expect_status 2 t cat --at "$time" d/a
     done
     expect_status 2 t cat 'd/a@{soon}'
-    grep -q '"soon" is no time' "$scratch/err"
+    grep -q '"soon" is no time; these are: now, today, yesterday, "last week"' "$scratch/err"
+    expect_status 2 t cat --at soon d/a
+    grep -q '"soon" of --at is no time; these are: now, today, yesterday, "last week"' "$scratch/err"
+    for time in yesterday 'last week' 2.hours.ago 'an hour ago' 3d 2001-02-03 '2001-02-03 10:00' 2001-02-03T10:00:00Z @1000000000; do
+        expect_status 4 t cat --at "$time" d/a
+        expect_status 4 t cat "d/a@{$time}"
+    done
+    t keep --within '2 weeks' d | grep -q 'within 14d$'
+    t -q keep --within 'last month' d
+    t -q prune -n --within yesterday
+    t -q gc -n --min-age 'an hour ago'
+    expect_status 2 t keep --within soon d
+    grep -q -- '--within takes a period such as 12h, 30d or "2 weeks", or the time that it began' "$scratch/err"
     t -q cp -r "d@{$then}" e
     [ "$(t ls e)" = a ]
     [ "$(t cat e/a)" = one ]

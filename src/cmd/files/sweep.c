@@ -256,7 +256,7 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
     ash_store *store = NULL;
     const char *age = args->values[MIN_AGE], *idle = args->values[UPLOADS];
     int status =
-        age != NULL ? ash__cmd_seconds(cmd, "min-age", age, 1, INT64_C(1) << 40, &s.min_age_s) : 0;
+        age != NULL ? ash__cmd_age(cmd, "min-age", age, 1, INT64_C(1) << 40, &s.min_age_s) : 0;
     if (status == 0 && idle != NULL)
         status = ash__cmd_seconds(cmd, "uploads", idle, 0, INT64_C(1) << 40, &s.idle_s);
     if (status != 0)

@@ -208,12 +208,15 @@ bool ash__cmd_json(const char *text, bson_t *out, bson_error_t *reason);
 int ash__cmd_number(const ash_cmd *cmd, const char *option, const char *text, int64_t min,
                     int64_t max, int64_t *out);
 
-/* Times and sizes with their units (units.c): s, m, h and d; k, M and G, of 1024.  A message and
+/* Times and sizes with their units (units.c): s, m, h, d and w; k, M and G, of 1024.  A message and
  * ASH_EXIT_USAGE when it is none, or not from min to max.  Only the first takes parts of a second.
  */
 int ash__cmd_time(const ash_cmd *cmd, const char *option, const char *text, double *seconds);
 int ash__cmd_seconds(const ash_cmd *cmd, const char *option, const char *text, int64_t min,
                      int64_t max, int64_t *out);
+/* Also "2 weeks", "last month", a date: how long ago that was (kit/when.h). */
+int ash__cmd_age(const ash_cmd *cmd, const char *option, const char *text, int64_t min, int64_t max,
+                 int64_t *out);
 int ash__cmd_bytes(const ash_cmd *cmd, const char *option, const char *text, int64_t min,
                    int64_t max, int64_t *out);
 

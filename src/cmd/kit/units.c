@@ -2,6 +2,9 @@
 /* Times and sizes as people type them. */
 #include "cmd/kit/cmd.h"
 
+#include "base/clock.h"
+#include "cmd/kit/when.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +13,8 @@ struct unit {
     double factor;
 };
 
-static const struct unit times[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {0}};
+static const struct unit times[] = {{"", 1},      {"s", 1},      {"m", 60}, {"h", 3600},
+                                    {"d", 86400}, {"w", 604800}, {0}};
 static const struct unit sizes[] = {
     {"", 1},
     {"k", 1024},
@@ -63,6 +67,25 @@ int ash__cmd_seconds(const ash_cmd *cmd, const char *option, const char *text, i
         return ash__cmd_usage(cmd, "--%s takes whole seconds from %lld to %lld, not \"%s\"", option,
                               (long long)min, (long long)max, text);
     *out = (int64_t)seconds;
+    return 0;
+}
+
+/* A unit alone is a span already; all else is a time, which was so long ago. */
+int ash__cmd_age(const ash_cmd *cmd, const char *option, const char *text, int64_t min, int64_t max,
+                 int64_t *out)
+{
+    double seconds;
+    int64_t now_ms = ash__clock_wall_ms(), then_ms;
+    if (parse(text, times, &seconds))
+        return ash__cmd_seconds(cmd, option, text, min, max, out);
+    if (!ash__cmd_parse_time(text, now_ms, &then_ms) || (now_ms - then_ms) / 1000 < min ||
+        (now_ms - then_ms) / 1000 > max)
+        return ash__cmd_usage(
+            cmd,
+            "--%s takes a period such as 12h, 30d or \"2 weeks\", or the time that "
+            "it began: \"last month\", 2026-11-24; not \"%s\"",
+            option, text);
+    *out = (now_ms - then_ms) / 1000;
     return 0;
 }
 

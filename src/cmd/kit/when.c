@@ -95,7 +95,7 @@ static bool parse_date(const char *text, int64_t *out_ms)
     if (!take_digits(&at, 4, &tm.tm_year) || !take(&at, "-") || !take_digits(&at, 2, &tm.tm_mon) ||
         !take(&at, "-") || !take_digits(&at, 2, &tm.tm_mday))
         return false;
-    if (take(&at, "T ") && !take_clock(&at, &tm, &ms))
+    if (take(&at, "Tt ") && !take_clock(&at, &tm, &ms))
         return false;
     take(&at, " "); /* as git has it, before the zone */
     if (!take_zone(&at, &is_local, &offset_s))
@@ -110,46 +110,149 @@ static bool parse_date(const char *text, int64_t *out_ms)
     return *out_ms > 0;
 }
 
-/* Days and longer go by the calendar, so that noon stays noon when clocks were changed between. */
-static bool go_back(int64_t now_ms, const char *unit, long count, int64_t *out_ms)
+/* ---- so long ago ---- */
+
+enum { CALENDAR_MAX = 1000000 }; /* days, and so on: far before 1970 */
+
+typedef enum unit { SECOND, MINUTE, HOUR, DAY, WEEK, MONTH, YEAR, NO_UNIT } unit;
+
+/* As far as the text has letters; moves *at behind them. */
+static bool take_word(const char **at, char *word, size_t size)
 {
-    static const char *const names[] = {"second", "minute", "hour", "day", "week", "month", "year"};
-    time_t now = (time_t)(now_ms / 1000);
-    struct tm tm;
-    size_t which = 0, len = strlen(unit);
-    if (len > 1 && (unit[len - 1] == 's' || unit[len - 1] == 'S'))
-        len--;
-    while (which < ASH_ARRAY_LEN(names) &&
-           (strlen(names[which]) != len || strncasecmp(names[which], unit, len) != 0))
-        which++;
-    if (which == ASH_ARRAY_LEN(names) || count > 1000000000 || localtime_r(&now, &tm) == NULL)
+    size_t len = 0;
+    while (len < size && ((**at >= 'a' && **at <= 'z') || (**at >= 'A' && **at <= 'Z')))
+        word[len++] = *(*at)++;
+    if (len == 0 || len == size)
         return false;
-    int *const fields[] = {&tm.tm_sec,  &tm.tm_min, &tm.tm_hour, &tm.tm_mday,
-                           &tm.tm_mday, &tm.tm_mon, &tm.tm_year};
+    word[len] = 0;
+    return true;
+}
+
+/* Whoever quotes nothing types 2.hours.ago, as to git. */
+static void skip_blanks(const char **at)
+{
+    *at += strspn(*at, " ._");
+}
+
+static unit find_unit(const char *word)
+{
+    static const struct {
+        const char *name;
+        unit is;
+    } names[] = {{"s", SECOND},   {"sec", SECOND},    {"second", SECOND}, {"m", MINUTE},
+                 {"min", MINUTE}, {"minute", MINUTE}, {"h", HOUR},        {"hr", HOUR},
+                 {"hour", HOUR},  {"d", DAY},         {"day", DAY},       {"w", WEEK},
+                 {"wk", WEEK},    {"week", WEEK},     {"mon", MONTH},     {"month", MONTH},
+                 {"yr", YEAR},    {"year", YEAR}};
+    size_t len = strlen(word);
+    bool plural = len > 2 && (word[len - 1] == 's' || word[len - 1] == 'S');
+    for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++)
+        if (strlen(names[i].name) == len - plural &&
+            strncasecmp(names[i].name, word, len - plural) == 0)
+            return names[i].is;
+    return NO_UNIT;
+}
+
+/* Days and longer go by the calendar, so that noon stays noon when clocks were changed between. */
+static bool go_back(int64_t *ms, unit by, int64_t count)
+{
+    time_t seconds = (time_t)(*ms / 1000);
+    int64_t rest = *ms % 1000;
+    struct tm tm;
     static const int64_t exact_ms[] = {1000, 60000, 3600000};
-    if (which < ASH_ARRAY_LEN(exact_ms)) {
-        *out_ms = now_ms - count * exact_ms[which];
-        return *out_ms > 0;
+    if (by < DAY) {
+        *ms -= count * exact_ms[by];
+        return *ms > 0;
     }
-    *fields[which] -= (int)(which == 4 ? 7 * count : count);
+    if (count > CALENDAR_MAX || localtime_r(&seconds, &tm) == NULL)
+        return false;
+    int *const fields[] = {
+        [DAY] = &tm.tm_mday, [WEEK] = &tm.tm_mday, [MONTH] = &tm.tm_mon, [YEAR] = &tm.tm_year};
+    *fields[by] -= (int)(by == WEEK ? 7 * count : count);
     tm.tm_isdst = -1;
-    *out_ms = (int64_t)mktime(&tm) * 1000 + now_ms % 1000;
+    *ms = (int64_t)mktime(&tm) * 1000 + rest;
+    return *ms > 0;
+}
+
+/* "2", "a", "an", "one". */
+static bool take_count(const char **at, int64_t *count)
+{
+    enum { DIGITS_MAX = 9 };
+    char word[8];
+    size_t len = strspn(*at, "0123456789");
+    *count = len > 0 ? strtoll(*at, NULL, 10) : 1;
+    *at += len;
+    if (len > 0)
+        return len <= DIGITS_MAX;
+    return take_word(at, word, sizeof word) &&
+           (strcasecmp(word, "a") == 0 || strcasecmp(word, "an") == 0 ||
+            strcasecmp(word, "one") == 0);
+}
+
+/* "2 hours ago", "an hour ago", "3d", "1 day 2 hours ago": longest first, as it is typed. */
+static bool parse_ago(const char *text, int64_t now_ms, int64_t *out_ms)
+{
+    const char *at = text;
+    char word[12];
+    int parts = 0;
+    for (*out_ms = now_ms; *at != 0; parts++) {
+        int64_t count;
+        const char *here = at;
+        if (parts > 0 && take_word(&here, word, sizeof word) && strcasecmp(word, "ago") == 0)
+            return *here == 0;
+        if (!take_count(&at, &count))
+            return false;
+        skip_blanks(&at);
+        if (!take_word(&at, word, sizeof word) || find_unit(word) == NO_UNIT ||
+            !go_back(out_ms, find_unit(word), count))
+            return false;
+        skip_blanks(&at);
+    }
+    return parts > 0;
+}
+
+/* "last week": the same time of day. */
+static bool parse_last(const char *text, int64_t now_ms, int64_t *out_ms)
+{
+    char last[8], word[12];
+    const char *at = text;
+    *out_ms = now_ms;
+    if (!take_word(&at, last, sizeof last) || strcasecmp(last, "last") != 0)
+        return false;
+    skip_blanks(&at);
+    return take_word(&at, word, sizeof word) && *at == 0 && strlen(word) > 2 &&
+           find_unit(word) != NO_UNIT && go_back(out_ms, find_unit(word), 1);
+}
+
+/* "today", its beginning; "yesterday", this time of day; "today 09:30", "yesterday 17:00". */
+static bool parse_day(const char *text, int64_t now_ms, int64_t *out_ms)
+{
+    char word[12];
+    const char *at = text;
+    struct tm tm;
+    int ms = 0;
+    if (!take_word(&at, word, sizeof word))
+        return false;
+    bool today = strcasecmp(word, "today") == 0;
+    if (!today && strcasecmp(word, "yesterday") != 0)
+        return false;
+    *out_ms = now_ms;
+    if (!today && !go_back(out_ms, DAY, 1))
+        return false;
+    if (!today && *at == 0)
+        return true;
+    time_t seconds = (time_t)(*out_ms / 1000);
+    if (localtime_r(&seconds, &tm) == NULL)
+        return false;
+    tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+    if (*at != 0 && (!take(&at, " ") || !take_clock(&at, &tm, &ms) || *at != 0))
+        return false;
+    tm.tm_isdst = -1;
+    *out_ms = (int64_t)mktime(&tm) * 1000 + ms;
     return *out_ms > 0;
 }
 
-/* "2 hours ago". */
-static bool parse_ago(const char *text, int64_t now_ms, int64_t *out_ms)
-{
-    char unit[16], ago[8];
-    int used = 0;
-    char *end;
-    long count = strtol(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || end == text)
-        return false;
-    if (sscanf(end, " %15[a-zA-Z] %7[a-zA-Z]%n", unit, ago, &used) != 2 || end[used] != 0)
-        return false;
-    return strcasecmp(ago, "ago") == 0 && go_back(now_ms, unit, count, out_ms);
-}
+/* ---- all ---- */
 
 /* "@1764000000.5", as date(1) takes it. */
 static bool parse_epoch(const char *text, int64_t *out_ms)
@@ -164,11 +267,11 @@ static bool parse_epoch(const char *text, int64_t *out_ms)
 
 bool ash__cmd_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
 {
-    if (strcasecmp(text, "now") == 0) {
-        *out_ms = now_ms;
-        return true;
-    }
-    if (strcasecmp(text, "yesterday") == 0)
-        return go_back(now_ms, "day", 1, out_ms);
-    return parse_epoch(text, out_ms) || parse_ago(text, now_ms, out_ms) || parse_date(text, out_ms);
+    int64_t ms = now_ms;
+    if (strcasecmp(text, "now") != 0 && !parse_day(text, now_ms, &ms) &&
+        !parse_last(text, now_ms, &ms) && !parse_epoch(text, &ms) &&
+        !parse_ago(text, now_ms, &ms) && !parse_date(text, &ms))
+        return false;
+    *out_ms = ms;
+    return true;
 }

@@ -80,10 +80,7 @@ static int parse_suffix(const char *suffix, ash_tree_when *when, ash_error *err)
     char *time = ash__strndup(suffix + 2, strlen(suffix) - 3);
     int rc = 0;
     if (!ash__cmd_parse_time(time, ash__clock_wall_ms(), &when->at_ms))
-        rc = ash__fail(err, ASH_EINVAL,
-                       "\"%s\" is no time; 2026-11-24, \"2026-11-24 09:30\", yesterday and \"2 "
-                       "hours ago\" are",
-                       time);
+        rc = ash__fail(err, ASH_EINVAL, "\"%s\" is no time; these are: " ASH_CMD_TIME_FORMS, time);
     ash__free(time);
     return rc;
 }

@@ -33,7 +33,7 @@ static int read_rule(const ash_cmd *cmd, const char *last, const char *within, a
         status = ash__cmd_number(cmd, "last", last, 0, INT32_MAX, &number);
     keep->last = (int32_t)number;
     if (status == 0 && within != NULL)
-        status = ash__cmd_seconds(cmd, "within", within, 1, INT64_C(1) << 40, &keep->within_s);
+        status = ash__cmd_age(cmd, "within", within, 1, INT64_C(1) << 40, &keep->within_s);
     return status;
 }
 
@@ -43,7 +43,7 @@ enum { KEEP_LAST = ASH_CMD_TREE_FIRST_OPTION, KEEP_WITHIN, KEEP_ALL, KEEP_INHERI
 static const ash_cmd_option keep_options[] = {
     ASH_CMD_TREE_OPTIONS,
     {0, "last", "N", "the N versions of each file before the newest"},
-    {0, "within", "TIME", "versions that were current within that time: 12h, 30d"},
+    {0, "within", "TIME", "versions that were current within that time: 12h, 30d, \"2 weeks\""},
     {0, "all", NULL, "everything: what counts where no rule is"},
     {0, "inherit", NULL, "no rule of its own: that of the folder above counts"},
     ASH_CMD_TREE_BY_OPTION,
@@ -252,7 +252,7 @@ static int collect(ash_cmd_tree_run *r, ash_error *err)
     o.each = tell_collected;
     o.each_ctx = r;
     if (age != NULL) {
-        int status = ash__cmd_seconds(r->cmd, "min-age", age, 0, INT64_C(1) << 40, &o.min_age_s);
+        int status = ash__cmd_age(r->cmd, "min-age", age, 0, INT64_C(1) << 40, &o.min_age_s);
         if (status != 0)
             return status;
         o.min_age_s = o.min_age_s == 0 ? -1 : o.min_age_s;

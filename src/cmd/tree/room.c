@@ -37,9 +37,7 @@ static int read_options(ash_cmd_tree_run *r)
     const char *by = value_of(r->cmd, r->args, "by");
     r->root = value_of(r->cmd, r->args, "root");
     if (at != NULL && !ash__cmd_parse_time(at, ash__clock_wall_ms(), &r->at_ms))
-        return ash__cmd_usage(r->cmd,
-                              "--at takes a time such as 2026-11-24, \"2026-11-24 09:30\", "
-                              "yesterday or \"2 hours ago\", not \"%s\"",
+        return ash__cmd_usage(r->cmd, "\"%s\" of --at is no time; these are: " ASH_CMD_TIME_FORMS,
                               at);
     r->by = by != NULL ? ash__strdup(by) : login_name();
     return 0;
