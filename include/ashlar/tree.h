@@ -138,6 +138,9 @@ int64_t ash_tree_entry_modified_ms(const ash_tree_entry *e);
 const char *ash_tree_entry_content_type(const ash_tree_entry *e); /* or NULL */
 const char *ash_tree_entry_changed_by(const ash_tree_entry *e);   /* or NULL */
 bool ash_tree_entry_has_tag(const ash_tree_entry *e, const char *tag);
+/* When the tag was set, ms since 1970; *by (or NULL): by whom, or NULL.  0: it has no such tag, or
+ * nobody knows since when. */
+int64_t ash_tree_entry_tagged_ms(const ash_tree_entry *e, const char *tag, const char **by);
 /* The whole document, fields that nobody here knows included. */
 ash_doc ash_tree_entry_document(const ash_tree_entry *e);
 
@@ -304,6 +307,12 @@ int ash_tree_undelete(ash_tree *tree, const bson_value_t *id, const char *to,
  * mark away.  No new version.  A tag is 1 to 255 bytes. */
 int ash_tree_tag(ash_tree *tree, const char *path, int32_t version, const char *tag, bool remove,
                  const ash_op *op, ash_error *err);
+
+/* The same with conditions (of the current version), fence and changed_by of the options: who set a
+ * mark, and when, is kept beside it, for as long as it is there. */
+int ash_tree_tag_with(ash_tree *tree, const char *path, int32_t version, const char *tag,
+                      bool remove, const ash_tree_change_options *opts, const ash_op *op,
+                      ash_error *err);
 
 /* How much history a folder and all below it keep, unless a nearer folder says so.  A version goes
  * when no part of the rule keeps it. */

@@ -212,11 +212,15 @@ void ash__document_begin(bson_t *doc, const bson_oid_t *id, const bson_value_t *
     bson_append_utf8(doc, "filename", 8, name, -1);
 }
 
-void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc)
+const char *ash__commit_changed_by(const ash_tree_commit *c)
 {
     const char *who = c->opts->changed_by;
-    if (who == NULL && c->op.principal != NULL)
-        who = c->op.principal->user;
+    return who == NULL && c->op.principal != NULL ? c->op.principal->user : who;
+}
+
+void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc)
+{
+    const char *who = ash__commit_changed_by(c);
     if (who != NULL)
         bson_append_utf8(doc, "changed_by", 10, who, -1);
 }
@@ -416,7 +420,8 @@ bool ash__field_is_of_version(const char *field)
 {
     return strcmp(field, "_version") == 0 || strcmp(field, "updated_at") == 0 ||
            strcmp(field, "changed_by") == 0 || strcmp(field, "tags") == 0 ||
-           strcmp(field, "restored") == 0 || strcmp(field, "until") == 0;
+           strcmp(field, "tagged") == 0 || strcmp(field, "restored") == 0 ||
+           strcmp(field, "until") == 0;
 }
 
 static bson_t *build_revision(const ash_tree_commit *c, const ash_tree_entry *old,

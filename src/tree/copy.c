@@ -36,7 +36,7 @@ static bool is_of_entry(const char *field)
 {
     static const char *const own[] = {
         "_id",        "_version", "parent", "filename", "created_at", "updated_at", "acl",
-        "changed_by", "tags",     "until",  "keep",     "deleted_at", "restored"};
+        "changed_by", "tags",     "until",  "keep",     "deleted_at", "restored",   "tagged"};
     for (size_t i = 0; i < ASH_ARRAY_LEN(own); i++)
         if (strcmp(field, own[i]) == 0)
             return true;

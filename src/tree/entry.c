@@ -290,6 +290,27 @@ const char *ash_tree_entry_changed_by(const ash_tree_entry *e)
     return get_text(e, "changed_by");
 }
 
+int64_t ash_tree_entry_tagged_ms(const ash_tree_entry *e, const char *tag, const char **by)
+{
+    bson_iter_t it, mark, name, at, who;
+    if (by != NULL)
+        *by = NULL;
+    if (!ash__entry_field(e, "tagged", &it) || !bson_iter_recurse(&it, &mark))
+        return 0;
+    while (bson_iter_next(&mark)) {
+        if (!bson_iter_recurse(&mark, &name) || !bson_iter_find(&name, "tag") ||
+            !BSON_ITER_HOLDS_UTF8(&name) || strcmp(bson_iter_utf8(&name, NULL), tag) != 0)
+            continue;
+        if (by != NULL && bson_iter_recurse(&mark, &who) && bson_iter_find(&who, "by") &&
+            BSON_ITER_HOLDS_UTF8(&who))
+            *by = bson_iter_utf8(&who, NULL);
+        if (bson_iter_recurse(&mark, &at) && bson_iter_find(&at, "at") &&
+            BSON_ITER_HOLDS_DATE_TIME(&at))
+            return bson_iter_date_time(&at);
+    }
+    return 0;
+}
+
 bool ash_tree_entry_has_tag(const ash_tree_entry *e, const char *tag)
 {
     bson_iter_t it, child;

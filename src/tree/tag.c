@@ -19,12 +19,30 @@ typedef struct tag_call {
     bool remove;
 } tag_call;
 
+/* The tag, and since when and by whom it is there. */
+static bson_t *build_update(const ash_tree_commit *c, const tag_call *call)
+{
+    bson_t mark = BSON_INITIALIZER;
+    if (call->remove)
+        return BCON_NEW("$pull", "{", "tags", BCON_UTF8(call->tag), "tagged", "{", "tag",
+                        BCON_UTF8(call->tag), "}", "}");
+    BSON_APPEND_UTF8(&mark, "tag", call->tag);
+    BSON_APPEND_DATE_TIME(&mark, "at", c->now_ms);
+    if (ash__commit_changed_by(c) != NULL)
+        BSON_APPEND_UTF8(&mark, "by", ash__commit_changed_by(c));
+    bson_t *update = BCON_NEW("$addToSet", "{", "tags", BCON_UTF8(call->tag), "}", "$push", "{",
+                              "tagged", BCON_DOCUMENT(&mark), "}");
+    bson_destroy(&mark);
+    return update;
+}
+
 static int mark(ash_tree_commit *c, const tag_call *call, const ash_tree_entry *e, bool current,
                 ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER, eq;
-    bson_t *update =
-        BCON_NEW(call->remove ? "$pull" : "$addToSet", "{", "tags", BCON_UTF8(call->tag), "}");
+    if (!call->remove && ash_tree_entry_has_tag(e, call->tag))
+        return 0; /* since when and by whom stays */
+    bson_t *update = build_update(c, call);
     if (current) {
         ash__filter_id(&filter, "_id", &e->id);
         bson_append_int32(&filter, "_version", 8, e->version);
@@ -58,6 +76,8 @@ static int tag(ash_tree_commit *c, void *ctx, ash_error *err)
     int rc = ash__commit_entry(c, call->path, &chain, err);
     if (rc == 0)
         rc = ash__tree_require(&chain, ASH_TREE_WRITE, &c->op, err);
+    if (rc == 0)
+        rc = ash__commit_conditions(c, ash__chain_last(&chain), err);
     const ash_tree_entry *e = rc == 0 ? ash__chain_last(&chain) : NULL;
     bool current = rc == 0 && (call->version == 0 || call->version == e->version);
     if (rc == 0 && e->version == 0)
@@ -73,15 +93,16 @@ static int tag(ash_tree_commit *c, void *ctx, ash_error *err)
     return rc;
 }
 
-int ash_tree_tag(ash_tree *tree, const char *path, int32_t version, const char *name, bool remove,
-                 const ash_op *op, ash_error *err)
+int ash_tree_tag_with(ash_tree *tree, const char *path, int32_t version, const char *name,
+                      bool remove, const ash_tree_change_options *opts, const ash_op *op,
+                      ash_error *err)
 {
-    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_change_options o;
     ash_tree_path parts = {0};
     tag_call call = {&parts, version, name, remove};
     size_t len = strlen(name);
-    int rc = 0;
-    if (len == 0 || len > TAG_MAX || !bson_utf8_validate(name, len, false))
+    int rc = ash__tree_change_options(&o, opts, err);
+    if (rc == 0 && (len == 0 || len > TAG_MAX || !bson_utf8_validate(name, len, false)))
         rc = ash__fail(err, ASH_EINVAL, "a tag is 1 to %d bytes of UTF-8", TAG_MAX);
     if (rc == 0)
         rc = ash__tree_path_parse(path, &parts, err);
@@ -89,4 +110,10 @@ int ash_tree_tag(ash_tree *tree, const char *path, int32_t version, const char *
         rc = ash__tree_change(tree, &o, op, tag, &call, err);
     ash__tree_path_release(&parts);
     return rc;
+}
+
+int ash_tree_tag(ash_tree *tree, const char *path, int32_t version, const char *name, bool remove,
+                 const ash_op *op, ash_error *err)
+{
+    return ash_tree_tag_with(tree, path, version, name, remove, NULL, op, err);
 }

@@ -22,6 +22,7 @@
  *   changed_by + string
  *   keep +       {all} or {last, within}: how much history it keeps, and all below it
  *   tags +       array of strings: of this version
+ *   tagged +     array of {tag, at, by?}: since when each is there, and who set it
  *   restored +   int32: the version whose contents came back as this one
  *
  * In the history _id is {_id, _version}, and `until` + says when the version ended; a deletion is

@@ -323,4 +323,31 @@ case_tags_for_versions() {
     t stat team@1 | grep -q '^Version: *1$'
 }
 
+case_who_tagged_what() {
+    fresh
+    put a one
+    t -q tag --by ann a good
+    put a two
+    t stat a@good | grep -q '^Tag:       *good, since 20.*Z by ann$'
+    t -q tag --by bob a@1 good # it is there already
+    t --json stat a@1 | grep -q '"tagged" : \[ { "tag" : "good", "at" : .*, "by" : "ann" } \]'
+    t -q tag --remove a@1 good
+    ! t stat a@1 | grep -q '^Tag'
+    ! t --json stat a@1 | grep -q '"good"'
+    # Of a folder, what lay in it when it was tagged.
+    put d/a one
+    t -q tag d v1
+    sleep 0.02
+    put d/a two
+    put d/b new
+    [ "$(t ls d@v1)" = a ]
+    [ "$(t diff -r d@v1 d | tr -s ' ' | tr '\n' ,)" = 'changed /d/a,new /d/b,' ] || [ $? = 1 ]
+    t -q cp -r d@v1 e
+    [ "$(t cat e/a)" = one ]
+    t -q get -r d@v1 "$scratch/v1"
+    [ "$(cat "$scratch/v1/a")" = one ]
+    t restore -r d@v1 | tail -n 1 | grep -q '^0 brought back, 1 restored, 0 moved back, 1 removed, 1 unchanged$'
+    [ "$(t cat d/a)" = one ]
+}
+
 run_cases

@@ -430,10 +430,47 @@ static void test_tree_keep__of_those_who_may(void **state)
     bson_destroy(&nobody);
 }
 
+static void test_tree_keep__who_set_a_tag_and_when(void **state)
+{
+    fixture *f = *state;
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    const char *by = NULL;
+    o.changed_by = "ann";
+    support_put_seed(f, "a", 1);
+    int64_t before = support_moment(f);
+    assert_ok(ash_tree_tag_with(f->tree, "a", 0, "good", false, &o, NULL, &f->err), &f->err);
+    o.changed_by = "bob";
+    assert_ok(ash_tree_tag_with(f->tree, "a", 1, "good", false, &o, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_tag(f->tree, "a", 0, "fine", false, NULL, &f->err), &f->err);
+    support_put_seed(f, "a", 2); /* inherits neither */
+    ash_tree_entry *e = support_get(f, "a");
+    assert_int_equal(ash_tree_entry_tagged_ms(e, "good", &by), 0);
+    assert_null(by);
+    ash_tree_entry_free(e);
+    ash_tree_when first = ASH_TREE_WHEN_INIT;
+    first.version = 1;
+    assert_ok(ash_tree_get(f->tree, "a", &first, NULL, &e, &f->err), &f->err);
+    assert_true(ash_tree_entry_tagged_ms(e, "good", &by) >= before);
+    assert_string_equal(by, "ann");
+    assert_true(ash_tree_entry_tagged_ms(e, "fine", &by) >= before);
+    assert_null(by);
+    ash_tree_entry_free(e);
+    assert_ok(ash_tree_tag(f->tree, "a", 1, "good", true, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_get(f->tree, "a", &first, NULL, &e, &f->err), &f->err);
+    assert_int_equal(ash_tree_entry_tagged_ms(e, "good", &by), 0);
+    assert_false(ash_tree_entry_has_tag(e, "good"));
+    assert_true(ash_tree_entry_has_tag(e, "fine"));
+    ash_tree_entry_free(e);
+    o.if_version = 7;
+    assert_int_equal(ash_tree_tag_with(f->tree, "a", 1, "x", false, &o, NULL, &f->err),
+                     ASH_ECONFLICT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define here(test) cmocka_unit_test_setup_teardown(test, support_setup, support_teardown)
+        here(test_tree_keep__who_set_a_tag_and_when),
         here(test_tree_keep__marks),
         here(test_tree_keep__rules_are_inherited),
         here(test_tree_keep__so_many_versions),

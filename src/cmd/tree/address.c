@@ -13,6 +13,7 @@
 void ash__cmd_tree_address_release(ash_cmd_tree_address *a)
 {
     ash__free(a->path);
+    ash__free(a->tag);
     if (a->id.value_type != BSON_TYPE_EOD)
         bson_value_destroy(&a->id);
     memset(a, 0, sizeof *a);
@@ -126,6 +127,8 @@ int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_t
     if (suffix == NULL || time || is_number(suffix + 1))
         return suffix != NULL ? parse_suffix(suffix, &out->when, err) : 0;
     rc = find_tag(r, out->path, suffix + 1, &out->when.version, err);
+    if (rc == 0 && out->when.version != 0)
+        out->tag = ash__strdup(suffix + 1);
     if (rc == 0 && out->when.version == 0) { /* a name that has an @ in it */
         ash__free(out->path);
         out->path = ash__strdup(text);
@@ -169,10 +172,14 @@ int ash__cmd_tree_lookup(const ash_cmd_tree_run *r, const char *text, ash_tree_e
     return rc;
 }
 
-int ash__cmd_tree_folder_at(const ash_cmd_tree_address *a, const ash_tree_entry *folder,
-                            ash_error *err)
+int ash__cmd_tree_folder_at(ash_cmd_tree_address *a, const ash_tree_entry *folder, ash_error *err)
 {
     char date[64];
+    int64_t tagged_ms = a->tag != NULL ? ash_tree_entry_tagged_ms(folder, a->tag, NULL) : 0;
+    if (tagged_ms != 0) {
+        a->when.version = 0;
+        a->when.at_ms = tagged_ms;
+    }
     if (a->when.version == 0)
         return 0;
     ash__cmd_tree_print_time(date, sizeof date, ash_tree_entry_changed_ms(folder));

@@ -212,7 +212,7 @@ static const ash_cmd_option cp_options[] = {
     ASH_CMD_TREE_NO_OPTION,
 };
 
-static int copy_entry(ash_cmd_tree_run *r, const char *word, const ash_cmd_tree_address *a,
+static int copy_entry(ash_cmd_tree_run *r, const char *word, ash_cmd_tree_address *a,
                       const ash_tree_entry *from, ash_error *err)
 {
     ash_tree_change_options o = ash__cmd_tree_changes(r);

@@ -180,6 +180,7 @@ enum { REMOVE = ASH_CMD_TREE_FIRST_OPTION };
 static const ash_cmd_option tag_options[] = {
     ASH_CMD_TREE_OPTIONS,
     {0, "remove", NULL, "take the mark away"},
+    ASH_CMD_TREE_BY_OPTION,
     ASH_CMD_TREE_NO_OPTION,
 };
 
@@ -187,6 +188,7 @@ static int tag_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
     bool remove = r->args->values[REMOVE] != NULL;
     const char *name = r->args->words[r->args->count - 1];
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     ash_cmd_tree_address address;
     ash_tree_entry *entry = NULL;
     int rc = ash__cmd_tree_address(r, word, &address, err);
@@ -199,8 +201,8 @@ static int tag_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
         rc = ash__fail(err, ASH_ESTATE, "%s@%" PRId32 " is not tagged %s",
                        ash_tree_entry_path(entry), ash_tree_entry_version(entry), name);
     if (rc == 0)
-        rc = ash_tree_tag(r->tree, address.path, ash_tree_entry_version(entry), name, remove,
-                          &r->op, err);
+        rc = ash_tree_tag_with(r->tree, address.path, ash_tree_entry_version(entry), name, remove,
+                               &o, &r->op, err);
     if (rc == 0 && !ash__cmd_tree_emit(r, entry, remove ? "untagged" : "tagged", name))
         ash__cmd_say(r->cmd, "%s@%" PRId32 " is %s %s", ash_tree_entry_path(entry),
                      ash_tree_entry_version(entry),
@@ -229,7 +231,11 @@ const ash_cmd_verb ash__cmd_tree_tag = {
     .group = "trees",
     .synopsis = "[--remove] PATH[@VERSION]... TAG",
     .summary = "mark versions, so that they are found and never pruned",
-    .details = "The newest, if no VERSION is said.  `ashlar tree log` shows tags.",
+    .details =
+        "The newest, if no VERSION is said.  PATH@TAG is the version from then on, and of a folder "
+        "what lay in it when it was\n"
+        "tagged: ls, get -r, cp -r, diff -r and restore -r take it.  `ashlar tree log` shows tags, "
+        "`stat` also who set them when.",
     .options = tag_options,
     .min_words = 2,
     .max_words = -1,

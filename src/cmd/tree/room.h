@@ -97,6 +97,7 @@ typedef struct ash_cmd_tree_address {
     char *path; /* NULL: id */
     bson_value_t id;
     ash_tree_when when;
+    char *tag; /* that chose the version; or NULL */
 } ash_cmd_tree_address;
 
 /* An entry whose whole path is what was typed comes before a version of another.  A tag that is a
@@ -106,9 +107,8 @@ int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_t
 void ash__cmd_tree_address_release(ash_cmd_tree_address *a);
 int ash__cmd_tree_entry_at(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a,
                            ash_tree_entry **out, ash_error *err);
-/* What lay in a folder is a matter of times: ASH_EINVAL for a version of it. */
-int ash__cmd_tree_folder_at(const ash_cmd_tree_address *a, const ash_tree_entry *folder,
-                            ash_error *err);
+/* What lay in a folder is a matter of times: of when the tag was set, and ASH_EINVAL for a version. */
+int ash__cmd_tree_folder_at(ash_cmd_tree_address *a, const ash_tree_entry *folder, ash_error *err);
 /* Both in one. */
 int ash__cmd_tree_lookup(const ash_cmd_tree_run *r, const char *text, ash_tree_entry **out,
                          ash_error *err);

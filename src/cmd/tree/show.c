@@ -77,6 +77,7 @@ void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out)
     if (by != NULL)
         BSON_APPEND_UTF8(out, "by", by);
     append_field(e, "tags", BSON_TYPE_ARRAY, out);
+    append_field(e, "tagged", BSON_TYPE_ARRAY, out);
     append_field(e, "props", BSON_TYPE_DOCUMENT, out);
     BSON_APPEND_BOOL(out, "deleted", ash_tree_entry_is_deleted(e));
 }

@@ -37,9 +37,29 @@ static void print_content(const ash_tree_entry *e)
         print_text("Type:", type);
 }
 
+/* "Tag: approved, since … by ann". */
+static void print_tags(const ash_tree_entry *e)
+{
+    bson_iter_t it, tag;
+    bson_t doc;
+    if (!ash__cmd_tree_field(e, "tags", &it, &doc) || !bson_iter_recurse(&it, &tag))
+        return;
+    while (bson_iter_next(&tag)) {
+        const char *by, *name = BSON_ITER_HOLDS_UTF8(&tag) ? bson_iter_utf8(&tag, NULL) : "";
+        int64_t since_ms = ash_tree_entry_tagged_ms(e, name, &by);
+        char date[64];
+        ash__cmd_tree_print_time(date, sizeof date, since_ms);
+        char *text =
+            ash__sprintf("%s%s%s%s%s", name, since_ms != 0 ? ", since " : "",
+                         since_ms != 0 ? date : "", by != NULL ? " by " : "", by != NULL ? by : "");
+        print_text("Tag:", text);
+        ash__free(text);
+    }
+}
+
 static void print_entry(const ash_tree_entry *e)
 {
-    char *id = ash__cmd_id_text(ash_tree_entry_id(e)), *tags = ash__cmd_tree_tags(e);
+    char *id = ash__cmd_id_text(ash_tree_entry_id(e));
     print_text("Path:", ash_tree_entry_path(e));
     print_text("Id:", id);
     printf("%-10s %s\n", "Kind:", ash_tree_entry_is_folder(e) ? "folder" : "file");
@@ -55,9 +75,7 @@ static void print_entry(const ash_tree_entry *e)
     print_date("Modified:", ash_tree_entry_modified_ms(e));
     if (ash_tree_entry_changed_by(e) != NULL)
         print_text("By:", ash_tree_entry_changed_by(e));
-    if (tags != NULL)
-        print_text("Tags:", tags);
-    ash__free(tags);
+    print_tags(e);
     ash__free(id);
 }
 
