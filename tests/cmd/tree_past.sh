@@ -42,6 +42,32 @@ case_versions() {
     t stat a@1 | grep -q '^Ended: '
 }
 
+# v7files' CatCommandTest and CopyCommandTest: by a SHA.
+case_contents_by_digest() {
+    fresh
+    seq 1000 >"$scratch/want"
+    t -q put "$scratch/want" a
+    digest=$(sha256sum <"$scratch/want" | cut -c1-64)
+    begin=$(printf %.10s "$digest")
+    t cat "digest:$digest" | cmp - "$scratch/want"
+    [ "$(t cat --range 0-3 "digest:$begin" | tr '\n' ,)" = 1,2, ]
+    t stat "digest:$begin" | grep -q "$digest"
+    t get "digest:$begin" "$scratch/got"
+    cmp "$scratch/got" "$scratch/want"
+    t mkdir d
+    t cp "digest:$begin" b
+    t cp "digest:$begin" d/
+    [ "$(t cat b | sha256sum)" = "$(t cat "d/$digest" | sha256sum)" ]
+    expect_status 4 t cat digest:00000000
+    expect_status 2 t cat digest:123
+    expect_status 2 t cat digest:nothing
+    expect_status 5 t cp "digest:$begin" b
+    t rm a
+    t cat "digest:$digest" | cmp - "$scratch/want"
+    put digest:file 'a name of that kind'
+    [ "$(t cat /digest:file)" = 'a name of that kind' ]
+}
+
 case_times() {
     fresh
     put d/a one

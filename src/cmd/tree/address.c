@@ -10,10 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char DIGEST[] = "digest:";
+
 void ash__cmd_tree_address_release(ash_cmd_tree_address *a)
 {
     ash__free(a->path);
     ash__free(a->tag);
+    ash__free(a->digest);
     if (a->id.value_type != BSON_TYPE_EOD)
         bson_value_destroy(&a->id);
     memset(a, 0, sizeof *a);
@@ -116,6 +119,10 @@ int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_t
     *out = a;
     if (strncmp(text, "id:", 3) == 0)
         return parse_id(text, out, err);
+    if (strncmp(text, DIGEST, strlen(DIGEST)) == 0) {
+        out->digest = ash__strdup(text + strlen(DIGEST));
+        return 0;
+    }
     int rc = ash__cmd_check_name(text, err);
     if (rc != 0)
         return rc;
@@ -151,9 +158,23 @@ static int say_why(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a, ash
                      said.text);
 }
 
+/* A content is a file without a past. */
+static int find_content(const ash_cmd_tree_run *r, const char *digest, ash_tree_entry **out,
+                        ash_error *err)
+{
+    ash_tree_reader *reader = NULL;
+    int rc = ash_tree_open_content(r->tree, digest, NULL, &r->op, &reader, err);
+    if (rc == 0)
+        *out = ash_tree_entry_copy(ash_tree_reader_entry(reader));
+    ash_tree_reader_free(reader);
+    return rc;
+}
+
 int ash__cmd_tree_entry_at(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a,
                            ash_tree_entry **out, ash_error *err)
 {
+    if (a->digest != NULL)
+        return find_content(r, a->digest, out, err);
     if (a->path == NULL)
         return ash_tree_get_by_id(r->tree, &a->id, 0, &r->op, out, err);
     int rc = ash_tree_get(r->tree, a->path, &a->when, &r->op, out, err);

@@ -212,6 +212,28 @@ static const ash_cmd_option cp_options[] = {
     ASH_CMD_TREE_NO_OPTION,
 };
 
+static int64_t read_content(void *ctx, void *buf, size_t len, ash_error *err)
+{
+    size_t got = 0;
+    int rc = ash_tree_reader_read(ctx, buf, len, &got, err);
+    return rc != 0 ? rc : (int64_t)got;
+}
+
+/* A file of a content that nothing but its digest was said of: it is read once more, and found to be
+ * there. */
+static int copy_content(ash_cmd_tree_run *r, const ash_tree_entry *content, const char *to,
+                        ash_tree_change_options *o, ash_tree_entry **entry, ash_error *err)
+{
+    ash_tree_reader *reader = NULL;
+    o->if_absent = !o->replace;
+    int rc = ash_tree_open_entry(r->tree, content, NULL, &r->op, &reader, err);
+    ash_input in = {reader, read_content};
+    if (rc == 0)
+        rc = ash_tree_put(r->tree, to, &in, o, &r->op, entry, err);
+    ash_tree_reader_free(reader);
+    return rc;
+}
+
 static int copy_entry(ash_cmd_tree_run *r, const char *word, ash_cmd_tree_address *a,
                       const ash_tree_entry *from, ash_error *err)
 {
@@ -230,6 +252,8 @@ static int copy_entry(ash_cmd_tree_run *r, const char *word, ash_cmd_tree_addres
         rc = find_target(r, from, o.replace, &to, err);
     if (rc == 0 && r->cmd->dry_run)
         report_plan(r, "copy", word, to);
+    else if (rc == 0 && a->digest != NULL)
+        rc = copy_content(r, from, to, &o, &entry, err);
     else if (rc == 0)
         rc = ash_tree_copy(r->tree, a->path, &a->when, to, &o, &r->op, &entry, err);
     if (rc == 0 && !r->cmd->dry_run)
@@ -244,7 +268,7 @@ static int copy_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
     ash_cmd_tree_address address;
     ash_tree_entry *from = NULL;
     int rc = ash__cmd_tree_address(r, word, &address, err);
-    if (rc == 0 && address.path == NULL)
+    if (rc == 0 && address.path == NULL && address.digest == NULL)
         rc = ash__fail(err, ASH_EINVAL, "cp takes a PATH, not an id");
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &address, &from, err);
@@ -270,10 +294,12 @@ const ash_cmd_verb ash__cmd_tree_cp = {
     .group = "trees",
     .synopsis = "[-r] [-f] [--at TIME] FROM... TO",
     .summary = "copy files and folders",
-    .details = "Into TO, if that is a folder, which it has to be for several.  FROM may be "
-               "PATH@VERSION or "
-               "PATH@{TIME}.  No bytes are\n"
-               "copied: the copy has the same contents, which are kept once.",
+    .details =
+        "Into TO, if that is a folder, which it has to be for several.  FROM may be "
+        "PATH@VERSION or "
+        "PATH@{TIME}, or\n"
+        "digest:DIGITS.  No bytes are copied: the copy has the same contents, which are kept "
+        "once.",
     .options = cp_options,
     .min_words = 2,
     .max_words = -1,

@@ -92,10 +92,11 @@ bool ash__cmd_tree_is_hopeless(int rc);
 
 /* ---- which entry (address.c) ---- */
 
-/* PATH, PATH@VERSION, PATH@TAG, PATH@{TIME}, id:VALUE. */
+/* PATH, PATH@VERSION, PATH@TAG, PATH@{TIME}, id:VALUE, digest:DIGITS. */
 typedef struct ash_cmd_tree_address {
-    char *path; /* NULL: id */
+    char *path; /* NULL: id, or digest */
     bson_value_t id;
+    char *digest; /* the beginning of a content's; or NULL */
     ash_tree_when when;
     char *tag; /* that chose the version; or NULL */
 } ash_cmd_tree_address;
