@@ -59,12 +59,18 @@ static bool is_granted(const ash_tree_entry *source, const char *right, const as
     return false;
 }
 
-static int refuse(const ash_tree_entry *e, const ash_tree_entry *source, const char *right,
-                  ash_error *err)
+static int refuse(const ash_tree_chain *chain, size_t at, const ash_tree_entry *source,
+                  const char *right, ash_error *err)
 {
-    return ash__fail(err, ASH_EACCES, "%s is not allowed to %s %s: by the list of %s", "this user",
-                     strcmp(right, "open") == 0 ? "enter" : right, ash_tree_entry_path(e),
-                     ash_tree_entry_path(source));
+    size_t by = 0;
+    while (by < at && chain->items[by] != source)
+        by++;
+    char *path = ash__chain_path(chain, at), *list = ash__chain_path(chain, by);
+    int rc = ash__fail(err, ASH_EACCES, "%s is not allowed to %s %s: by the list of %s",
+                       "this user", strcmp(right, "open") == 0 ? "enter" : right, path, list);
+    ash__free(list);
+    ash__free(path);
+    return rc;
 }
 
 /* Each folder above has to be open, the root first. */
@@ -78,7 +84,7 @@ static int require_open(const ash_tree_chain *chain, size_t count, const ash_pri
             continue;
         if (!named && is_granted(source, "read", who, &named))
             continue;
-        return refuse(chain->items[i], source, "open", err);
+        return refuse(chain, i, source, "open", err);
     }
     return 0;
 }
@@ -101,7 +107,7 @@ int ash__tree_require(const ash_tree_chain *chain, unsigned rights, const ash_op
         bool named = false;
         if ((rights & names[i].bit) != 0 &&
             !is_granted(source, names[i].name, own.principal, &named))
-            rc = refuse(chain->items[last], source, names[i].name, err);
+            rc = refuse(chain, last, source, names[i].name, err);
     }
     return rc;
 }

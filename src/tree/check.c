@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BATCH = 500, PROGRESS_EVERY = 256 };
+enum { BATCH = 500, PROGRESS_EVERY = 256, PATH_SHOWN = 256 };
 
 typedef struct check_call {
     ash_tree *tree;
@@ -145,7 +145,10 @@ static int find_place(check_call *call, ash_tree_entry *e, const ash_tree_place 
 {
     ash_error own = ASH_ERROR_INIT;
     int rc = ash__places_find(call->places, e, place, &own);
-    ash__entry_set_path(e, rc == 0 ? (*place)->path : "/?");
+    if (rc == 0)
+        ash__place_set_path(*place, e);
+    else
+        ash__entry_set_path(e, "/?");
     if (rc != ASH_ECORRUPT)
         return ash__unless(0, rc, &own, err);
     *place = NULL;
@@ -169,6 +172,9 @@ static int check_place(check_call *call, ash_tree_entry *e, bool current, ash_er
         find(call, "folder deleted", e, "%s is there, but a folder above it is deleted", e->path);
     else if (current && place->in_file)
         find(call, "folder is a file", e, "%s lies in something that is a file", e->path);
+    else if (current && ash__place_is_last(place, e))
+        find(call, "path", e, "no path leads to %.*s, nor to what lies in it: it would be too long",
+             PATH_SHOWN, e->name);
     return 0;
 }
 
@@ -384,7 +390,7 @@ static int tell_owner(check_call *call, const ash_content_verdict *v, ash_tree_e
         ash__content_id_hex(v->because, because);
     int rc = ash__places_find(call->places, e, &place, err);
     if (rc == 0 && place != NULL)
-        ash__entry_set_path(e, place->path);
+        ash__place_set_path(place, e);
     if (rc == 0)
         find(call, "content damaged", e, "%s, version %" PRId32 ": %s%s%s", ash_tree_entry_path(e),
              e->version, v->text, because[0] != '\0' ? "; damaged is " : "", because);

@@ -126,7 +126,7 @@ static int choose(ash_tree_commit *c, const ash_tree_removal *r, candidates *all
         if (all->items[i].goes)
             rc = require_write(c, e, &chain, err);
         if (rc == 0 && all->items[i].goes)
-            ash__entry_set_path(e, place->path);
+            ash__place_set_path(place, e);
     }
     ash__chain_release(&chain);
     ash__places_free(places);
@@ -261,7 +261,10 @@ static int visit(emptying *m, const ash_tree_entry *e, ash_error *err)
     int rc = leave_folders(m, &e->parent, err);
     if (rc != 0)
         return rc;
-    ash__chain_add(&m->open, ash_tree_entry_copy(e));
+    ash_tree_entry *copy = ash_tree_entry_copy(e);
+    ash__free(copy->path); /* those of a long chain come to too much */
+    copy->path = NULL;
+    ash__chain_add(&m->open, copy);
     if (m->only_rights)
         rc = ash__tree_require(&m->open, ASH_TREE_WRITE, &m->op, err);
     return rc != 0 || e->is_folder ? rc : let_go(m, ash__chain_take(&m->open), err);

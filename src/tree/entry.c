@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bucket/bucket.h"
+#include "tree/path.h"
 
 #include <string.h>
 
@@ -168,8 +169,10 @@ char *ash__entry_join(const char *folder_path, const char *name)
 
 void ash__entry_set_path(ash_tree_entry *e, const char *folder_path)
 {
+    bool fits = strlen(folder_path) + 1 + strlen(e->name) <= ASH_TREE_PATH_MAX;
+    char *path = ash__entry_join(fits ? folder_path : "/?", e->name);
     ash__free(e->path);
-    e->path = ash__entry_join(folder_path, e->name);
+    e->path = path;
 }
 
 ash_tree_entry *ash_tree_entry_copy(const ash_tree_entry *e)

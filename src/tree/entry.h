@@ -24,6 +24,7 @@ struct ash_tree_entry {
 int ash__entry_new(bson_t *doc, ash_tree_entry **out, ash_error *err);
 /* The root where it has no document of its own. */
 ash_tree_entry *ash__entry_new_root(const char *root);
+/* What would be longer than a path may be becomes "/?/name". */
 void ash__entry_set_path(ash_tree_entry *e, const char *folder_path);
 /* "/a/b" of a folder and a name in it; ash__free(). */
 char *ash__entry_join(const char *folder_path, const char *name);

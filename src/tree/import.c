@@ -124,7 +124,7 @@ static int take_place(ash_import *im, ash_tree_entry *e, ash_error *err)
         return ash__import_add(im, e, err);
     }
     if (rc == 0 && place != NULL && place->below) {
-        ash__entry_set_path(e, place->path);
+        ash__place_set_path(place, e);
         return ash__import_add(im, e, err);
     }
     /* It may be of another root's tree; what hangs from none is of nobody's. */

@@ -87,6 +87,19 @@ static int was_there(ash_tree_listing *l, ash_tree_entry *e, bool *there, ash_er
     return rc;
 }
 
+/* Names in the path of what the last level gives: it may not come to more than paths have. */
+static int check_path(const ash_tree_listing *l, const ash_tree_entry *folder,
+                      const ash_tree_entry *e, ash_error *err)
+{
+    if (l->above.count + l->depth <= ASH_TREE_DEPTH_MAX &&
+        strlen(folder->path) + 1 + strlen(e->name) <= ASH_TREE_PATH_MAX)
+        return 0;
+    return ash__fail(err, ASH_ECORRUPT,
+                     "%.256s is left out, and what lies in it: its path would be longer than %d "
+                     "bytes, or %d names",
+                     e->name, ASH_TREE_PATH_MAX, ASH_TREE_DEPTH_MAX);
+}
+
 /* What cannot be an entry is told by its folder and its name, and the scan goes on behind it. */
 static int read_head(ash_tree_listing *l, const ash_tree_entry *folder, scan *s, ash_doc doc,
                      ash_error *err)
@@ -99,6 +112,8 @@ static int read_head(ash_tree_listing *l, const ash_tree_entry *folder, scan *s,
         ash__error_prefix(err, "%s", folder->path);
     if (rc == 0 && l->at_ms != 0)
         rc = was_there(l, s->head, &there, err);
+    if (rc == 0 && there)
+        rc = check_path(l, folder, s->head, err);
     if (rc == 0 && there) {
         ash__entry_set_path(s->head, folder->path);
     } else {
@@ -200,6 +215,29 @@ static void close_level(level *v)
     ash_tree_entry_free(v->folder);
 }
 
+/* Only the deepest folder has its path, which is those of all above it, too: with one each, a long
+ * chain of folders would take the square of its length. */
+static void hide_path(ash_tree_listing *l)
+{
+    if (l->depth == 0)
+        return;
+    ash_tree_entry *folder = l->levels[l->depth - 1].folder;
+    ash__free(folder->path);
+    folder->path = NULL;
+}
+
+static void leave_level(ash_tree_listing *l)
+{
+    level *v = &l->levels[--l->depth];
+    const char *path = v->folder->path;
+    if (l->depth > 0) {
+        size_t len = strlen(path) - strlen(v->folder->name) - 1;
+        l->levels[l->depth - 1].folder->path =
+            len > 0 ? ash__sprintf("%.*s", (int)len, path) : ash__strdup("/");
+    }
+    close_level(v);
+}
+
 static int open_level(ash_tree_listing *l, const ash_tree_entry *folder, const char *after,
                       ash_error *err)
 {
@@ -215,6 +253,7 @@ static int open_level(ash_tree_listing *l, const ash_tree_entry *folder, const c
         close_level(&v);
         return rc;
     }
+    hide_path(l);
     l->levels = ash__grow_array(l->levels, l->depth, &l->capacity, sizeof *l->levels);
     l->levels[l->depth++] = v;
     return 0;
@@ -331,7 +370,7 @@ static int next_entry(ash_tree_listing *l, ash_tree_entry **out, ash_error *err)
     while (rc == 0 && *out == NULL && l->depth > 0) {
         rc = take_next(l, &l->levels[l->depth - 1], out, err);
         if (rc == 0 && *out == NULL)
-            close_level(&l->levels[--l->depth]);
+            leave_level(l);
     }
     return rc;
 }

@@ -3,6 +3,7 @@
  * current then is current still, or ended later. */
 #include "tree/lookup.h"
 
+#include "base/buffer.h"
 #include "base/mem.h"
 #include "bucket/bucket.h"
 
@@ -25,6 +26,31 @@ void ash__chain_add(ash_tree_chain *c, ash_tree_entry *e)
 {
     c->items = ash__grow_array(c->items, c->count, &c->capacity, sizeof *c->items);
     c->items[c->count++] = e;
+}
+
+/* Downwards from one that has its path, if there is any. */
+static size_t nearest_path(const ash_tree_chain *c, size_t at)
+{
+    while (at > 0 && c->items[at]->path == NULL)
+        at--;
+    return at;
+}
+
+char *ash__chain_path(const ash_tree_chain *c, size_t at)
+{
+    size_t from = nearest_path(c, at);
+    const char *base = c->items[from]->path != NULL ? c->items[from]->path : "/?";
+    size_t len = strlen(base);
+    ash_buffer text = ASH_BUFFER_INIT;
+    for (size_t i = from + 1; i <= at && len <= ASH_TREE_PATH_MAX; i++)
+        len += 1 + strlen(c->items[i]->name);
+    if (len > ASH_TREE_PATH_MAX)
+        return ash__entry_join("/?", c->items[at]->name);
+    ash__buffer_append_text(&text, from < at && strcmp(base, "/") == 0 ? "" : base);
+    for (size_t i = from + 1; i <= at; i++)
+        ash__buffer_printf(&text, "/%s", c->items[i]->name);
+    (void)ash__buffer_text(&text);
+    return (char *)ash__buffer_detach(&text);
 }
 
 /* ---- single documents ---- */
@@ -337,8 +363,7 @@ int ash__tree_climb(ash_tree *tree, const ash_tree_entry *e, const ash_op *op,
         at = folder;
     }
     turn_round(chain);
-    for (size_t i = 1; i < chain->count; i++)
-        ash__entry_set_path(chain->items[i],
-                            chain->items[i - 1]->path != NULL ? chain->items[i - 1]->path : "/?");
+    if (chain->count > 1)
+        ash__chain_last(chain)->path = ash__chain_path(chain, chain->count - 1);
     return rc;
 }

@@ -25,6 +25,8 @@ static inline ash_tree_entry *ash__chain_last(const ash_tree_chain *c)
 /* The last one, which is the caller's then. */
 ash_tree_entry *ash__chain_take(ash_tree_chain *c);
 void ash__chain_add(ash_tree_chain *c, ash_tree_entry *e);
+/* Of the item at `at`, where not every one of them has its path, by the names; ash__free(). */
+char *ash__chain_path(const ash_tree_chain *c, size_t at);
 
 /* As far as the path leads: chain->count is path->count + 1 when all of it is there.  A file in its
  * middle is ASH_EINVAL.  at_ms 0: now. */
@@ -55,7 +57,7 @@ int ash__tree_find_end(ash_tree *tree, ash_tree_entry *e, const ash_op *op, ash_
 int ash__tree_folder(ash_tree *tree, const bson_value_t *id, const ash_op *op, ash_tree_entry **out,
                      bool *is_this_root, ash_error *err);
 /* Above an entry, by its parents as they are now, or were last: its chain from the root on, itself
- * not in it.  *reached: it begins at this tree's root. */
+ * not in it; the last has its path.  *reached: it begins at this tree's root. */
 int ash__tree_climb(ash_tree *tree, const ash_tree_entry *e, const ash_op *op,
                     ash_tree_chain *chain, bool *reached, ash_error *err);
 

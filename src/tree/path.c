@@ -29,7 +29,11 @@ int ash__tree_path_check_name(const char *name, size_t len, ash_error *err)
 int ash__tree_path_parse(const char *text, ash_tree_path *out, ash_error *err)
 {
     size_t capacity = 0;
-    *out = (ash_tree_path){.text = ash__strdup(text[0] == '/' ? text + 1 : text)};
+    *out = (ash_tree_path){0};
+    if (strlen(text) > ASH_TREE_PATH_MAX)
+        return ash__fail(err, ASH_EINVAL, "a path of %zu bytes is longer than %d", strlen(text),
+                         ASH_TREE_PATH_MAX);
+    out->text = ash__strdup(text[0] == '/' ? text + 1 : text);
     if (out->text[0] == '\0')
         return 0;
     for (char *at = out->text; at != NULL;) {

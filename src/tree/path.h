@@ -9,6 +9,9 @@
 /* Names in a path: each costs a lookup, and every folder above an entry is held while it is
  * changed. */
 #define ASH_TREE_DEPTH_MAX 4096
+/* Bytes of a path, its slashes included: what goes through a tree holds one path, or a few, for all
+ * the levels that it is deep. */
+#define ASH_TREE_PATH_MAX 65536
 
 /* A path taken apart. */
 typedef struct ash_tree_path {

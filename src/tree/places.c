@@ -4,6 +4,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
+#include <string.h>
+
 struct ash_tree_places {
     ash_tree *tree;
     ash_op op;
@@ -30,7 +32,7 @@ void ash__places_free(ash_tree_places *p)
     for (size_t i = 0; i < p->capacity; i++)
         if (p->slots[i] != NULL) {
             bson_value_destroy(&p->slots[i]->id);
-            ash__free(p->slots[i]->path);
+            ash__free(p->slots[i]->name);
             ash__free(p->slots[i]);
         }
     ash__free(p->slots);
@@ -75,7 +77,6 @@ static ash_tree_place *add(ash_tree_places *p, const bson_value_t *id)
 {
     ash_tree_place *place = ash__new(ash_tree_place);
     bson_value_copy(id, &place->id);
-    place->path = ash__strdup("/?");
     place->keep = (ash_tree_keep)ASH_TREE_KEEP_INIT;
     place->keep.all = true;
     /* Roots are named by texts, everything else has an ObjectId. */
@@ -84,12 +85,6 @@ static ash_tree_place *add(ash_tree_places *p, const bson_value_t *id)
     p->count++;
     make_room(p);
     return place;
-}
-
-static void set_path(ash_tree_place *place, char *path)
-{
-    ash__free(place->path);
-    place->path = path;
 }
 
 /* above: of the folder in which this one lies; NULL: this is a root, or nobody knows. */
@@ -106,8 +101,10 @@ static void fill(const ash_tree_places *p, ash_tree_place *place, const ash_tree
         place->deleted = place->deleted || above->deleted;
         place->in_file = place->in_file || above->in_file;
         place->keep = above->keep;
-        if (above->reached)
-            set_path(place, ash__entry_join(above->path, folder->name));
+        place->name = ash__strdup(folder->name);
+        place->above = above;
+        place->depth = above->depth + 1;
+        place->path_len = above->path_len + 1 + strlen(folder->name);
     }
     (void)ash__keep_read(folder, &place->keep);
 }
@@ -130,12 +127,10 @@ static int climb_to(ash_tree_places *p, way *w, const bson_value_t **id, ash_err
     bool is_root;
     int rc = ash__tree_folder(p->tree, *id, &p->op, &s.folder, &is_root, err);
     *id = NULL;
-    if (rc == 0 && is_root) {
+    if (rc == 0 && is_root)
         s.place->reached = true;
-        set_path(s.place, ash__strdup("/"));
-    } else if (s.folder != NULL && s.folder->parent.value_type != BSON_TYPE_EOD) {
+    else if (s.folder != NULL && s.folder->parent.value_type != BSON_TYPE_EOD)
         *id = &s.folder->parent;
-    }
     w->steps = ash__grow_array(w->steps, w->count, &w->capacity, sizeof *w->steps);
     w->steps[w->count++] = s;
     return rc;
@@ -170,6 +165,41 @@ int ash__places_find(ash_tree_places *p, const ash_tree_entry *e, const ash_tree
     if (rc == 0)
         *out = *slot_of(p, &e->parent);
     return rc;
+}
+
+static bool is_too_long(size_t depth, size_t path_len)
+{
+    return depth > ASH_TREE_DEPTH_MAX || path_len > ASH_TREE_PATH_MAX;
+}
+
+bool ash__place_is_last(const ash_tree_place *place, const ash_tree_entry *e)
+{
+    return place->reached && !is_too_long(place->depth, place->path_len) &&
+           is_too_long(place->depth + 1, place->path_len + 1 + strlen(e->name));
+}
+
+/* Names that lie in one another are kept once: paths of a long chain of folders come to the square
+ * of its length. */
+void ash__place_set_path(const ash_tree_place *place, ash_tree_entry *e)
+{
+    size_t name_len = strlen(e->name), at = place->path_len + 1 + name_len;
+    if (!place->reached || at > ASH_TREE_PATH_MAX) {
+        ash__entry_set_path(e, "/?");
+        return;
+    }
+    char *path = ash__alloc(at + 1);
+    path[at] = '\0';
+    memcpy(path + at - name_len, e->name, name_len);
+    at -= name_len + 1;
+    path[at] = '/';
+    for (; place->above != NULL; place = place->above) {
+        size_t len = strlen(place->name);
+        memcpy(path + at - len, place->name, len);
+        at -= len + 1;
+        path[at] = '/';
+    }
+    ash__free(e->path);
+    e->path = path;
 }
 
 int ash__places_hold(ash_tree_places *p, const ash_tree_entry *e, ash_error *err)

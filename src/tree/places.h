@@ -9,13 +9,15 @@
 
 typedef struct ash_tree_place {
     bson_value_t id;
-    char *path;    /* as it is, or was last; own */
-    bool reached;  /* it hangs from this tree's root */
-    bool below;    /* `top`, or below it */
-    bool anchored; /* it hangs from some root */
-    bool deleted;  /* it, or a folder above it */
-    bool in_file;  /* likewise: is no folder */
-    bool held;     /* something in it stays: ash__places_hold() */
+    char *name;                         /* as it is, or was last; own */
+    const struct ash_tree_place *above; /* where it lies; with `reached` */
+    size_t depth, path_len; /* names in its path, and its bytes; the root's: 0; with `reached` */
+    bool reached;           /* it hangs from this tree's root */
+    bool below;             /* `top`, or below it */
+    bool anchored;          /* it hangs from some root */
+    bool deleted;           /* it, or a folder above it */
+    bool in_file;           /* likewise: is no folder */
+    bool held;              /* something in it stays: ash__places_hold() */
     ash_tree_keep keep;
 } ash_tree_place;
 
@@ -27,6 +29,10 @@ void ash__places_free(ash_tree_places *p);
  * root.  NULL: nothing says where. */
 int ash__places_find(ash_tree_places *p, const ash_tree_entry *e, const ash_tree_place **out,
                      ash_error *err);
+/* Of an entry that lies there. */
+void ash__place_set_path(const ash_tree_place *place, ash_tree_entry *e);
+/* The path of such an entry is longer than a path may be; the folder's own is not. */
+bool ash__place_is_last(const ash_tree_place *place, const ash_tree_entry *e);
 /* Remembers that the entry's folder has something in it that stays. */
 int ash__places_hold(ash_tree_places *p, const ash_tree_entry *e, ash_error *err);
 /* Was that said of the folder of this id? */

@@ -15,12 +15,12 @@
 #include "tree/change.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { BATCH = 200 }; /* versions in a commit, so that others do not wait long */
 
 /* A folder that was deleted: it leads to what lay in it. */
 typedef struct gone_folder {
+    const ash_tree_place *place; /* where it lay */
     ash_tree_entry *version;
     ash_tree_entry *deletion; /* NULL: stays for an earlier version that does */
 } gone_folder;
@@ -118,11 +118,15 @@ static ash_tree_keep rule_of(const prune_call *call, const ash_tree_entries *lis
     return place->keep;
 }
 
-static int let_go(prune_call *call, const ash_tree_entry *e, const char *path, ash_error *err)
+/* name: of the entry, as a deletion has none of its own. */
+static int let_go(prune_call *call, const ash_tree_entry *e, const char *name,
+                  const ash_tree_place *place, ash_error *err)
 {
     ash_tree_entry *copy = ash_tree_entry_copy(e);
-    ash__free(copy->path);
-    copy->path = ash__strdup(path);
+    const char *own = copy->name;
+    copy->name = name;
+    ash__place_set_path(place, copy);
+    copy->name = own;
     if (call->opts.each != NULL && !call->opts.each(call->opts.each_ctx, copy)) {
         ash_tree_entry_free(copy);
         return ash__fail(err, ASH_EINTERRUPTED, "pruning was stopped");
@@ -135,13 +139,11 @@ static int let_go(prune_call *call, const ash_tree_entry *e, const char *path, a
     return call->going.count >= BATCH ? settle(call, err) : 0;
 }
 
-static void put_off(prune_call *call, const ash_tree_entry *version, const char *path,
+static void put_off(prune_call *call, const ash_tree_entry *version, const ash_tree_place *place,
                     const ash_tree_entry *deletion)
 {
-    gone_folder folder = {ash_tree_entry_copy(version),
+    gone_folder folder = {place, ash_tree_entry_copy(version),
                           deletion != NULL ? ash_tree_entry_copy(deletion) : NULL};
-    ash__free(folder.version->path);
-    folder.version->path = ash__strdup(path);
     call->folders = ash__grow_array(call->folders, call->folder_count, &call->folder_capacity,
                                     sizeof *call->folders);
     call->folders[call->folder_count++] = folder;
@@ -149,27 +151,25 @@ static void put_off(prune_call *call, const ash_tree_entry *version, const char 
 
 /* A version that no rule keeps.  A deletion goes with the version that it ended; but the last one
  * stays while any version does (any_stays), or nothing would say that it is gone, and since when. */
-static int dismiss(prune_call *call, const ash_tree_entries *list, size_t i, const char *folder,
-                   bool any_stays, ash_error *err)
+static int dismiss(prune_call *call, const ash_tree_entries *list, size_t i,
+                   const ash_tree_place *place, bool any_stays, ash_error *err)
 {
     const ash_tree_entry *e = list->items[i];
     ash_tree_entry *next = i + 1 < list->count ? list->items[i + 1] : NULL;
     bool is_last = next != NULL && is_deletion(next) && i + 2 == list->count;
-    char *path = ash__entry_join(folder, e->name);
     int rc = 0;
     if (next != NULL && (!is_deletion(next) || (is_last && any_stays)))
         next = NULL;
     else if (next != NULL)
         next->created_ms = e->created_ms;
     if (is_last && e->is_folder) {
-        put_off(call, e, path, next);
+        put_off(call, e, place, next);
     } else {
         if (next != NULL)
-            rc = let_go(call, next, path, err);
+            rc = let_go(call, next, e->name, place, err);
         if (rc == 0)
-            rc = let_go(call, e, path, err);
+            rc = let_go(call, e, e->name, place, err);
     }
-    ash__free(path);
     return rc;
 }
 
@@ -220,7 +220,7 @@ static int apply_rule(prune_call *call, ash_tree_entries *list, const ash_tree_p
         if (kept[i])
             rc = ash__places_hold(call->places, list->items[i], err);
         else if (!is_deletion(list->items[i]))
-            rc = dismiss(call, list, i, place->path, any, err);
+            rc = dismiss(call, list, i, place, any, err);
     ash__free(kept);
     return rc;
 }
@@ -245,8 +245,8 @@ static int judge(prune_call *call, ash_tree_entries *list, ash_error *err)
 
 static int compare_depth(const void *a, const void *b)
 {
-    size_t left = strlen(((const gone_folder *)a)->version->path);
-    size_t right = strlen(((const gone_folder *)b)->version->path);
+    size_t left = ((const gone_folder *)a)->place->depth;
+    size_t right = ((const gone_folder *)b)->place->depth;
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
@@ -264,9 +264,9 @@ static int judge_folders(prune_call *call, ash_error *err)
             continue;
         }
         if (f->deletion != NULL)
-            rc = let_go(call, f->deletion, f->version->path, err);
+            rc = let_go(call, f->deletion, f->version->name, f->place, err);
         if (rc == 0)
-            rc = let_go(call, f->version, f->version->path, err);
+            rc = let_go(call, f->version, f->version->name, f->place, err);
     }
     return rc;
 }

@@ -82,7 +82,6 @@ static int add_children(ash_tree *tree, ash_tree_subtree *s, const batch *b,
         rc = was_there(tree, e, s->at_ms, op, &there, err);
         if (rc != 0 || !there || parent == SIZE_MAX)
             continue;
-        ash__entry_set_path(e, s->items[parent]->path);
         add(s, e, parent);
         found->items[i] = NULL;
     }
@@ -137,13 +136,17 @@ int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const 
 static void chain_to(const ash_tree_subtree *s, ash_tree_entry *const *guards, size_t item,
                      const ash_tree_chain *above, ash_tree_chain *out)
 {
-    if (s->parents[item] == SIZE_MAX) {
-        for (size_t i = 0; i < above->count; i++)
-            ash__chain_add(out, above->items[i]);
-        return;
+    size_t below = 0;
+    for (size_t i = 0; i < above->count; i++)
+        ash__chain_add(out, above->items[i]);
+    for (size_t i = item; s->parents[i] != SIZE_MAX; i = s->parents[i], below++)
+        ash__chain_add(out, guards[i]);
+    for (size_t i = 0; i < below / 2; i++) { /* they came upwards */
+        ash_tree_entry **first = &out->items[above->count + i];
+        ash_tree_entry **last = &out->items[out->count - 1 - i], *e = *first;
+        *first = *last;
+        *last = e;
     }
-    chain_to(s, guards, s->parents[item], above, out);
-    ash__chain_add(out, guards[item]);
 }
 
 static int require_all(const ash_tree_subtree *s, ash_tree_entry *const *guards,

@@ -8,7 +8,7 @@
 #include "tree/change.h"
 
 typedef struct ash_tree_subtree {
-    ash_tree_entry **items; /* each folder before what lies in it */
+    ash_tree_entry **items; /* each folder before what lies in it; only the top has a path */
     size_t *parents;        /* where in items its folder is; SIZE_MAX: the top */
     size_t count, capacity, parents_capacity;
     int64_t at_ms;         /* as it was then; 0: now */

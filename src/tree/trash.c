@@ -139,7 +139,7 @@ static int look_at(trash *t, const ash_tree_entry *deletion, ash_tree_entry *e, 
     int rc = ash__places_find(t->places, e, &place, err);
     bool mine = rc == 0 && place != NULL && place->reached && place->below;
     if (mine) {
-        ash__entry_set_path(e, place->path);
+        ash__place_set_path(place, e);
         e->is_deleted = true;
         e->ended_ms = deletion->changed_ms;
         rc = may_read(t, e, &mine, err);

@@ -5,6 +5,7 @@
 #include "tree/path.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 /* Folders in folders, many levels deep: what is done with them all takes so many reads for each
  * level, however many there are. */
@@ -158,6 +159,144 @@ static void test_tree_deep__paths_end(void **state)
     ash__free(path);
 }
 
+/* ---- paths that are too long ---- */
+
+enum { LONG_LEVELS = 1500 };
+
+/* As somebody else may have written them: folders of names of 1,024 bytes, each in the one before. */
+static void insert_long_chain(fixture *f, bson_oid_t *ids)
+{
+    ash_doc docs[LONG_LEVELS];
+    bson_t *made[LONG_LEVELS];
+    char name[1025];
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    memset(name, 'n', 1024);
+    name[1024] = '\0';
+    for (int i = 0; i < LONG_LEVELS; i++) {
+        bson_oid_init(&ids[i], NULL);
+        made[i] = BCON_NEW("_id", BCON_OID(&ids[i]), "_version", BCON_INT32(1), "filename",
+                           BCON_UTF8(i == 0 ? "top" : name), "created_at", BCON_DATE_TIME(1000));
+        if (i == 0)
+            BSON_APPEND_UTF8(made[i], "parent", "/");
+        else
+            BSON_APPEND_OID(made[i], "parent", &ids[i - 1]);
+        docs[i].data = bson_get_data(made[i]);
+        docs[i].len = made[i]->len;
+    }
+    assert_ok(ash_collection_insert(f->current, docs, LONG_LEVELS, &o, NULL, &f->err), &f->err);
+    for (int i = 0; i < LONG_LEVELS; i++)
+        bson_destroy(made[i]);
+}
+
+/* Lists all below a folder: how many there were, and how many were left out. */
+static void list_what_can_be(fixture *f, int64_t at_ms, int64_t *given, int64_t *left_out)
+{
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    o.recursive = true;
+    o.at_ms = at_ms;
+    *given = *left_out = 0;
+    assert_ok(ash_tree_list(f->tree, "/", &o, NULL, &l, &f->err), &f->err);
+    for (bool ends = false; !ends;) {
+        int rc = ash_tree_listing_next(l, &e, &f->err);
+        ends = rc == 0 && e == NULL;
+        *given += rc == 0 && !ends;
+        *left_out += rc == ASH_ECORRUPT;
+        assert_true(rc == 0 || rc == ASH_ECORRUPT);
+        if (rc == 0 && !ends)
+            assert_true(strlen(ash_tree_entry_path(e)) <= ASH_TREE_PATH_MAX);
+    }
+    ash_tree_listing_free(l);
+}
+
+static void count_path(void *ctx, const char *text, const bson_t *facts)
+{
+    int *paths = ctx;
+    bson_iter_t it;
+    *paths +=
+        bson_iter_init_find(&it, facts, "kind") && strcmp(bson_iter_utf8(&it, NULL), "path") == 0;
+    assert_non_null(text);
+}
+
+static void expect_one_finding(fixture *f)
+{
+    ash_tree_check_options o = ASH_TREE_CHECK_OPTIONS_INIT;
+    ash_tree_check_report report = ASH_TREE_CHECK_REPORT_INIT;
+    int paths = 0;
+    o.finding = count_path;
+    o.finding_ctx = &paths;
+    assert_int_equal(ash_tree_check(f->tree, &o, NULL, &report, &f->err), ASH_ECORRUPT);
+    assert_int_equal(paths, 1);
+    assert_int_equal(report.findings, 1);
+}
+
+static int64_t peak_kib(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+/* With a path for each level they would hold more than a GB. */
+static void test_tree_deep__what_no_path_leads_to_costs_no_more_than_itself(void **state)
+{
+    fixture *f = *state;
+    static bson_oid_t ids[LONG_LEVELS];
+    ash_tree_keep nothing = ASH_TREE_KEEP_INIT;
+    ash_tree_prune_options p = ASH_TREE_PRUNE_OPTIONS_INIT;
+    ash_tree_prune_report pruned = ASH_TREE_PRUNE_REPORT_INIT;
+    ash_tree_usage usage = ASH_TREE_USAGE_INIT;
+    ash_tree_entry *e = NULL;
+    int64_t given, left_out, then;
+    if (is_replayed(f))
+        skip();
+    support_folder(f, "first"); /* the indexes */
+    insert_long_chain(f, ids);
+    int64_t before = peak_kib();
+    list_what_can_be(f, 0, &given, &left_out);
+    assert_int_equal(given, 2 + (ASH_TREE_PATH_MAX - 4) / 1025);
+    assert_int_equal(left_out, 1);
+    expect_one_finding(f);
+    assert_int_equal(ash_tree_measure(f->tree, "/", NULL, &usage, &f->err), ASH_EPARTIAL);
+    bson_value_t id = {.value_type = BSON_TYPE_OID, .value.v_oid = ids[LONG_LEVELS - 1]};
+    assert_ok(ash_tree_get_by_id(f->tree, &id, 0, NULL, &e, &f->err), &f->err);
+    assert_int_equal(strncmp(ash_tree_entry_path(e), "/?/nnn", 6), 0);
+    ash_tree_entry_free(e);
+    id.value.v_oid = ids[0];
+    then = support_moment(f);
+    support_remove(f, "top");
+    list_what_can_be(f, then, &given, &left_out);
+    assert_int_equal(left_out, 1);
+    list_trash(f, LONG_LEVELS);
+    assert_ok(ash_tree_undelete(f->tree, &id, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    support_remove(f, "top");
+    p.keep = &nothing;
+    assert_ok(ash_tree_prune(f->tree, "/", &p, NULL, &pruned, &f->err), &f->err);
+    assert_int_equal(pruned.versions, 2 * LONG_LEVELS);
+    assert_in_range(peak_kib() - before, 0, 200 * 1024);
+}
+
+static void test_tree_deep__long_paths_are_refused(void **state)
+{
+    fixture *f = *state;
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_buffer text = ASH_BUFFER_INIT;
+    for (int i = 0; i < 64; i++)
+        ash__buffer_printf(&text, "/%01000d", i);
+    while (text.len < ASH_TREE_PATH_MAX)
+        ash__buffer_append_text(&text, "/a");
+    o.make_folders = true;
+    const char *path = ash__buffer_text(&text);
+    if (!is_replayed(f))
+        assert_ok(ash_tree_make_folder(f->tree, path, &o, NULL, NULL, &f->err), &f->err);
+    ash__buffer_append_text(&text, "/a");
+    path = ash__buffer_text(&text);
+    assert_int_equal(ash_tree_make_folder(f->tree, path, &o, NULL, NULL, &f->err), ASH_EINVAL);
+    assert_non_null(strstr(f->err.text, "65536"));
+    ash__buffer_release(&text);
+}
+
 /* Damage: it is found, and nobody climbs for ever. */
 static void test_tree_deep__circles_end(void **state)
 {
@@ -183,6 +322,8 @@ int main(void)
 #define here(test) cmocka_unit_test_setup_teardown(test, support_setup, support_teardown)
         here(test_tree_deep__reads_grow_with_the_levels),
         here(test_tree_deep__paths_end),
+        here(test_tree_deep__what_no_path_leads_to_costs_no_more_than_itself),
+        here(test_tree_deep__long_paths_are_refused),
         here(test_tree_deep__circles_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
