@@ -40,6 +40,8 @@
  * ASH_ECORRUPT contents that do not give their digest, or documents that cannot be (the text says
  * which).  After any failure the tree is as before, but where a call is said to be several commits.
  *
+ * A file has at most 16 TiB, of which 1 TiB is the same again and again: ASH_ETOOBIG.
+ *
  * Damage costs what is damaged, and nothing else.  Who puts a file whose content is there already,
  * but cannot be read, stores it anew, for all versions that have it. */
 

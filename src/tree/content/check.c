@@ -10,7 +10,9 @@
 /* Looking at every content.  What is found is told with the content whose fault it is: a base that
  * is damaged costs each version that stands on it, and each of them is named. */
 
-enum { BUFFER_BYTES = 64 * 1024, LOOKS = 3 };
+enum { BUFFER_BYTES = 64 * 1024, LOOKS = 3, REMEMBERED_MAX = 1 << 18 };
+/* What is longer is not read for nothing. */
+static const int64_t LONG_BYTES = 64 * 1024 * 1024;
 
 typedef struct checking {
     ash_contents *c;
@@ -18,8 +20,16 @@ typedef struct checking {
     ash_op op;
     ash_fetch fetch;
     uint8_t *buffer;
+    ash_id_set good,
+        bad; /* of what was read, so that it is not read again for each that names it */
     ash_error *err;
 } checking;
+
+static void remember(ash_id_set *set, const ash_content_id *id)
+{
+    if (set->count < REMEMBERED_MAX)
+        ash__id_set_add(set, id);
+}
 
 static int tell(checking *k, const ash_content_id *id, const ash_content_id *because,
                 const char *text)
@@ -67,6 +77,8 @@ static int read_content(checking *k, const ash_content_id *id, int64_t *bytes, a
     if (rc == 0)
         rc = read_whole(k, s, id, bytes, err);
     ash__source_free(s);
+    if (rc == 0 || rc == ASH_ECORRUPT)
+        remember(rc == 0 ? &k->good : &k->bad, id);
     return rc;
 }
 
@@ -82,6 +94,20 @@ static void add_base(void *ctx, const ash_content_id *base)
     b->ids[b->count++] = *base;
 }
 
+/* *blamed: what of it is, where that is known. */
+static bool is_damaged(checking *k, const ash_content_id *id, ash_content_id *blamed)
+{
+    int64_t bytes = 0;
+    if (ash__id_set_has(&k->good, id))
+        return false;
+    if (ash__id_set_has(&k->bad, id))
+        return true;
+    int rc = read_content(k, id, &bytes, NULL);
+    if (rc == ASH_ECORRUPT && k->fetch.blamed.len != 0)
+        *blamed = k->fetch.blamed;
+    return rc == ASH_ECORRUPT;
+}
+
 /* Bytes that come out wrong without an error may be wrong further down already: what is wrong
  * furthest down is to blame. */
 static int find_fault(checking *k, const ash_content_id *id, int level, ash_content_id *fault)
@@ -95,15 +121,50 @@ static int find_fault(checking *k, const ash_content_id *id, int level, ash_cont
     ash__content_bases(ash__doc_from_bson(&doc), add_base, &b);
     bson_destroy(&doc);
     for (size_t i = 0; rc == 0 && i < b.count; i++) {
-        int64_t bytes = 0;
-        if (read_content(k, &b.ids[i], &bytes, NULL) != ASH_ECORRUPT)
+        ash_content_id blamed = b.ids[i];
+        if (!is_damaged(k, &b.ids[i], &blamed)) {
+            rc = ash__op_check(&k->op, k->err);
             continue;
-        *fault = k->fetch.blamed.len != 0 ? k->fetch.blamed : b.ids[i];
-        rc = find_fault(k, fault, level + 1, fault);
+        }
+        *fault = blamed;
+        rc = find_fault(k, &blamed, level + 1, fault);
         break;
     }
     ash__free(b.ids);
     return rc;
+}
+
+static bool is_whole(checking *k, const ash_form_part *part)
+{
+    ash_form form;
+    bson_t doc;
+    bool found = false;
+    if (ash__find_content(k->c, &part->id, &k->op, &doc, &found, NULL) != 0 || !found)
+        return false;
+    bool whole = ash__form_read(&doc, &form, NULL) == 0 && part->off == 0 && !part->zipped &&
+                 form.size >= 0 && form.size <= part->len;
+    ash__form_release(&form);
+    bson_destroy(&doc);
+    return whole;
+}
+
+/* All of something that is known to be damaged is in it. */
+static bool has_damage(checking *k, const ash_form *form)
+{
+    if (form->kind != ASH_FORM_CAT || form->size < LONG_BYTES)
+        return false;
+    for (size_t i = 0; i < form->part_count; i++)
+        if (ash__id_set_has(&k->bad, &form->parts[i].id) && is_whole(k, &form->parts[i]))
+            return true;
+    return false;
+}
+
+static int tell_damage(checking *k, const ash_content_id *id)
+{
+    ash_content_id fault = *id;
+    int rc = find_fault(k, id, 0, &fault);
+    remember(&k->bad, id);
+    return rc == 0 ? tell(k, id, &fault, "what it is made of is damaged") : rc;
 }
 
 static int check_bytes(checking *k, const ash_content_id *id)
@@ -210,10 +271,16 @@ static int check_form(checking *k, ash_doc doc, const ash_content_id *id)
     bson_t view;
     ash__doc_to_bson(doc, &view);
     int rc = ash__form_read(&view, &form, &own);
+    bool damaged = rc == 0 && k->check->deep && has_damage(k, &form);
     ash__form_release(&form);
-    if (rc != 0)
+    if (rc != 0) {
+        remember(&k->bad, id);
         return tell(k, id, NULL, own.text);
-    rc = k->check->deep ? check_bytes(k, id) : check_bases(k, doc, id);
+    }
+    if (damaged)
+        rc = tell_damage(k, id);
+    else
+        rc = k->check->deep ? check_bytes(k, id) : check_bases(k, doc, id);
     return rc == 0 ? check_refs(k, doc, id) : rc;
 }
 
@@ -270,6 +337,8 @@ int ash__contents_check(ash_contents *c, ash_contents_check *check, const ash_op
     if (rc == 0)
         rc = check_all(&k);
     ash__fetch_release(&k.fetch);
+    ash__id_set_release(&k.good);
+    ash__id_set_release(&k.bad);
     ash__free(k.buffer);
     return ash__unless(0, rc, &own, err);
 }

@@ -2,6 +2,7 @@
 #include "tree/content/form.h"
 
 #include "base/mem.h"
+#include "tree/content/named.h"
 
 #include <string.h>
 
@@ -117,6 +118,23 @@ static int read_list(form_reader *r, ash_value list, int depth)
     return rc;
 }
 
+/* Bytes of parts whose content stands before them in the list. */
+static int64_t sum_again(const ash_form *f)
+{
+    ash_id_set seen = {0};
+    int64_t sum = 0;
+    for (size_t i = 0; i < f->part_count; i++) {
+        const ash_form_part *part = &f->parts[i];
+        if (part->id.len == 0)
+            continue;
+        if (ash__id_set_has(&seen, &part->id))
+            sum += part->len;
+        ash__id_set_add(&seen, &part->id);
+    }
+    ash__id_set_release(&seen);
+    return sum;
+}
+
 /* What the parts come to, or the size that the document gives as well. */
 static int sum_parts(form_reader *r)
 {
@@ -124,9 +142,11 @@ static int sum_parts(form_reader *r)
     int64_t sum = 0;
     for (size_t i = 0; i < f->part_count; i++) {
         sum += f->parts[i].len;
-        if (sum > INT64_MAX / 4)
+        if (sum > ASH_CONTENT_BYTES_MAX)
             return refuse(r, "base", "is longer than anything");
     }
+    if (sum > ASH_AGAIN_BYTES_MAX && sum_again(f) > ASH_AGAIN_BYTES_MAX)
+        return refuse(r, "base", "names the same again to be longer than anything");
     if (f->kind == ASH_FORM_DELTA)
         return sum <= 2 * ASH_CONTENT_WHOLE_MAX ? 0 : refuse(r, "base", "is too long for a delta");
     if (f->size >= 0 && f->size != sum)
@@ -178,6 +198,8 @@ static int read_zip(form_reader *r, ash_doc doc)
         rc = read_size(r, place, place.data == doc.data ? "length" : "len", f->size, &part.len);
     if (rc == 0 && (part.end < part.off || part.len < 0))
         rc = refuse(r, "base", "does not say where the entry is");
+    if (rc == 0 && part.len > ASH_AGAIN_BYTES_MAX)
+        rc = refuse(r, "base", "is longer than anything");
     f->size = part.len;
     return rc == 0 ? add_part(r, &part) : rc;
 }

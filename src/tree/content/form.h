@@ -30,6 +30,11 @@ typedef struct ash_form_part {
 } ash_form_part;
 
 #define ASH_FORM_PARTS_MAX 262144
+/* Some documents that name one another many times come to any length: so far they are read. */
+#define ASH_CONTENT_BYTES_MAX ((int64_t)16 << 40)
+/* What a list names again, and what is in an archive.  Images of disks are nearly all of one piece,
+ * which is why this is so much. */
+#define ASH_AGAIN_BYTES_MAX ((int64_t)1 << 40)
 
 typedef struct ash_form {
     bson_t *doc; /* own copy, which the pointers go into */

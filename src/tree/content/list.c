@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+#include <string.h>
+
 /* Parts one after the other.  Only the one that is read is open. */
 
 /* What a part is opened again for, when it is stored anew meanwhile. */
@@ -44,12 +46,20 @@ static int open_content(list_source *l, const ash_form_part *part, ash_error *er
     return rc;
 }
 
+static bool is_of_same(const ash_form_part *before, const ash_form_part *part)
+{
+    return part->id.len != 0 && !part->zipped && !before->zipped &&
+           ash__content_id_equal(&before->id, &part->id);
+}
+
 static int open_part(list_source *l, size_t i, ash_error *err)
 {
     const ash_form_part *part = &l->form->parts[i];
     ash_fetch *f = l->head.fetch;
-    if (l->inner != NULL && l->part == i)
+    if (l->inner != NULL && (l->part == i || is_of_same(&l->form->parts[l->part], part))) {
+        l->part = i;
         return 0;
+    }
     ash__source_free(l->inner);
     l->inner = NULL;
     l->part = i;
@@ -94,7 +104,9 @@ static int list_read(ash_source *s, uint8_t *buf, size_t len, size_t *got, ash_e
     if (s->position >= s->length)
         return 0;
     size_t i = part_at(l, s->position);
-    int rc = open_part(l, i, err);
+    int rc = ash__fetch_go_on(s->fetch, err);
+    if (rc == 0)
+        rc = open_part(l, i, err);
     if (rc == 0)
         rc = check_repetition(l, &l->form->parts[i], err);
     if (rc == 0)
@@ -114,9 +126,8 @@ static int list_seek(ash_source *s, int64_t position, ash_error *err)
     return 0;
 }
 
-static void list_free(ash_source *s)
+static void destroy(list_source *l)
 {
-    list_source *l = (list_source *)s;
     ash__source_free(l->inner);
     ash__form_release(l->form);
     ash__free(l->form);
@@ -124,7 +135,48 @@ static void list_free(ash_source *s)
     ash__free(l);
 }
 
+/* Short ones are read again as quickly. */
+static void list_free(ash_source *s)
+{
+    enum { WORTHWHILE_PARTS = 64 };
+    list_source *l = (list_source *)s;
+    ash_source **idle = s->fetch->idle;
+    if (l->form->part_count < WORTHWHILE_PARTS) {
+        destroy(l);
+        return;
+    }
+    ash__source_free(l->inner);
+    l->inner = NULL;
+    s->position = 0;
+    if (idle[ASH_FETCH_IDLE - 1] != NULL)
+        destroy((list_source *)idle[ASH_FETCH_IDLE - 1]);
+    memmove(idle + 1, idle, (ASH_FETCH_IDLE - 1) * sizeof *idle);
+    idle[0] = s;
+}
+
+void ash__list_drop_idle(ash_fetch *f)
+{
+    for (int i = 0; i < ASH_FETCH_IDLE; i++) {
+        if (f->idle[i] != NULL)
+            destroy((list_source *)f->idle[i]);
+        f->idle[i] = NULL;
+    }
+}
+
 static const ash_source_ops list_ops = {list_read, list_seek, list_free};
+
+ash_source *ash__list_take_idle(ash_fetch *f, const ash_content_id *id)
+{
+    for (int i = 0; i < ASH_FETCH_IDLE; i++) {
+        list_source *l = (list_source *)f->idle[i];
+        /* How deep it may be is known of where it was. */
+        if (l == NULL || l->level != f->level + 1 || !ash__content_id_equal(&l->head.id, id))
+            continue;
+        f->idle[i] = NULL;
+        return &l->head;
+    }
+    return NULL;
+}
 
 int ash__source_of_list(ash_fetch *f, ash_form *form, ash_source **out, ash_error *err)
 {

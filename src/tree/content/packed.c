@@ -62,6 +62,7 @@ static int inflate_read(ash_source *source, uint8_t *buf, size_t len, size_t *go
         rc = ash__inflater_feed(s->inflater, s->input + s->input_at, &in_len, buf, &out_len, err);
         s->input_at += in_len;
         *got = rc == 0 ? out_len : 0;
+        source->fetch->unpacked += (int64_t)*got;
         if (rc == 0 && out_len == 0 && s->input_ended) {
             rc = ash__inflater_finish(s->inflater, err);
             if (rc == 0 && source->length >= 0 && source->position != source->length)
@@ -81,7 +82,10 @@ static int inflate_seek(ash_source *source, int64_t position, ash_error *err)
     while (rc == 0 && source->position < position) {
         int64_t left = position - source->position;
         size_t got = 0;
-        rc = ash__source_read(source, waste, left < 4096 ? (size_t)left : sizeof waste, &got, err);
+        rc = ash__fetch_go_on(source->fetch, err);
+        if (rc == 0)
+            rc = ash__source_read(source, waste, left < 4096 ? (size_t)left : sizeof waste, &got,
+                                  err);
         if (rc == 0 && got == 0)
             rc = ash__fail(err, ASH_ECORRUPT, "ends too early");
     }
@@ -235,9 +239,12 @@ int ash__fetch_parts(ash_fetch *f, const ash_form_part *parts, size_t count, ash
         sum += parts[i].len;
     if (is_one_whole(parts, count)) {
         rc = ash__fetch_whole(f, &parts[0].id, out, err);
-        if (rc != 0 || (int64_t)(*out)->len == sum)
-            return rc;
+        if (rc == 0 && (int64_t)(*out)->len == sum)
+            return 0;
         ash__blob_release(*out);
+        *out = NULL;
+        if (rc != 0 && rc != ASH_ETOOBIG) /* it is the beginning of something long */
+            return rc;
     }
     *out = ash__blob_new((size_t)sum, err);
     uint8_t *to = *out != NULL ? (*out)->data : NULL;
@@ -288,6 +295,7 @@ int ash__decode_frame(ash_fetch *f, const ash_form *form, ash_source *frame, ash
     if (f->delta_level >= ASH_DELTA_LEVELS_MAX || ++f->decodes > DECODES_MAX)
         return ash__fail(err, ASH_ECORRUPT, "stands on more deltas than anybody makes");
     f->delta_level++;
+    f->unpacked += form->size;
     if (form->part_count > 0)
         rc = ash__fetch_parts(f, form->parts, form->part_count, &prefix, err);
     if (rc == 0)

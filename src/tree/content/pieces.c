@@ -47,6 +47,7 @@ struct ash_pieces {
     ash_form_part *parts;
     size_t count, capacity;
     ash_id_set known; /* the ids in `distinct` */
+    int64_t again;    /* bytes of parts that are named before in the list */
     ash_content_id *distinct;
     size_t distinct_count, distinct_capacity;
     ash_form_part *group; /* GROUP_PIECES, or NULL */
@@ -337,16 +338,22 @@ static int store_pieces(ash_content_writer *w, const ash_op *op, ash_error *err)
 
 /* ---- the list ---- */
 
-static void add_part(ash_pieces *p, const ash_content_id *id, int64_t len)
+static int add_part(ash_pieces *p, const ash_content_id *id, int64_t len, ash_error *err)
 {
     p->parts = ash__grow_array(p->parts, p->count, &p->capacity, sizeof *p->parts);
     p->parts[p->count++] = (ash_form_part){.id = *id, .len = len};
-    if (ash__id_set_has(&p->known, id))
-        return;
+    if (ash__id_set_has(&p->known, id)) {
+        p->again += len;
+        return p->again <= ASH_AGAIN_BYTES_MAX
+                   ? 0
+                   : ash__fail(err, ASH_ETOOBIG,
+                               "more than 1 TiB of the content is the same again");
+    }
     ash__id_set_add(&p->known, id);
     p->distinct =
         ash__grow_array(p->distinct, p->distinct_count, &p->distinct_capacity, sizeof *p->distinct);
     p->distinct[p->distinct_count++] = *id;
+    return 0;
 }
 
 int ash__pieces_compare(ash_content_writer *w, const bson_t *doc, const ash_op *op, ash_error *err)
@@ -408,7 +415,7 @@ static int end_group(ash_content_writer *w, const ash_op *op, ash_error *err)
         len += p->group[i].len;
     int rc = store_group(w, &id, len, op, err);
     if (rc == 0)
-        add_part(p, &id, len);
+        rc = add_part(p, &id, len, err);
     p->group_count = 0;
     return rc;
 }
@@ -416,10 +423,8 @@ static int end_group(ash_content_writer *w, const ash_op *op, ash_error *err)
 static int list_piece(ash_content_writer *w, const piece *one, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
-    if (p->group == NULL && p->count < FLAT_PIECES) {
-        add_part(p, &one->id, (int64_t)one->bytes.len);
-        return 0;
-    }
+    if (p->group == NULL && p->count < FLAT_PIECES)
+        return add_part(p, &one->id, (int64_t)one->bytes.len, err);
     if (p->group == NULL)
         p->group = ash__alloc_array(GROUP_PIECES, sizeof *p->group);
     if (p->group_digest == NULL)

@@ -145,6 +145,7 @@ int ash__content_reader_seek(ash_content_reader *r, int64_t position, ash_error 
         return 0;
     ash__digest_free(r->digest); /* what is read from here on is a part of it */
     r->digest = NULL;
+    r->fetch.unpacked = r->fetch.given = 0;
     int rc = ash__source_seek(r->source, position, err);
     r->failed = rc;
     return name_it(r, rc, err);

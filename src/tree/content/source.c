@@ -157,6 +157,7 @@ void ash__fetch_recycle(ash_fetch *f, ash_blob *b)
 
 void ash__fetch_release(ash_fetch *f)
 {
+    ash__list_drop_idle(f);
     ash__free(f->spare);
     f->spare = NULL;
     for (int i = 0; i < ASH_FETCH_SLOTS; i++)
@@ -169,6 +170,15 @@ void ash__fetch_forgive(ash_fetch *f)
 {
     f->blamed.len = 0;
     f->level = f->delta_level = 0;
+    f->unpacked = f->given = 0;
+    ash__list_drop_idle(f); /* it may have been stored anew */
+}
+
+int ash__fetch_go_on(ash_fetch *f, ash_error *err)
+{
+    if ((f->unpacked - ASH_WASTE_BYTES_MAX) / ASH_WASTE_FACTOR > f->given)
+        return ash__fail(err, ASH_ECORRUPT, "takes more work to read than any content is worth");
+    return ash__op_check(&f->op, err);
 }
 
 /* The first that fails is the one to name: what stands on it fails because of it. */
@@ -196,7 +206,13 @@ int ash__source_read(ash_source *s, uint8_t *buf, size_t len, size_t *got, ash_e
     *got = 0;
     if (len == 0)
         return 0;
-    int rc = s->ops->read(s, buf, len, got, err);
+    ash_fetch *f = s->fetch;
+    int rc = f->reading > 0 ? 0 : ash__op_check(&f->op, err);
+    f->reading++;
+    if (rc == 0)
+        rc = s->ops->read(s, buf, len, got, err);
+    if (--f->reading == 0)
+        f->given += (int64_t)*got;
     s->position += (int64_t)*got;
     return rc == 0 ? 0 : blame(s->fetch, &s->id, rc, err);
 }
@@ -426,6 +442,7 @@ static int open_doc(ash_fetch *f, const bson_t *doc, ash_source **out, ash_error
     ash_form *form = ash__new(ash_form);
     int rc = ash__form_read(doc, form, err);
     ash_content_id id = form->id;
+    f->unpacked += (int64_t)doc->len;
     if (rc == 0)
         rc = open_form(f, &form, out, err);
     if (rc == 0)
@@ -458,6 +475,9 @@ int ash__source_open(ash_fetch *f, const ash_content_id *id, ash_source **out, a
         (*out)->id = *id;
         return 0;
     }
+    *out = ash__list_take_idle(f, id);
+    if (*out != NULL)
+        return 0;
     int rc = ash__find_content(f->contents, id, &f->op, &doc, &found, err);
     if (rc == 0 && !found)
         rc = ash__fail(err, ASH_ECORRUPT, "is missing");

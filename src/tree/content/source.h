@@ -32,7 +32,12 @@ ash_blob *ash__blob_hold(ash_blob *b);
 void ash__blob_release(ash_blob *b);                            /* NULL is fine */
 bool ash__blob_is(const ash_blob *b, const ash_content_id *id); /* its bytes give the digest */
 
-enum { ASH_FETCH_SLOTS = 64 };
+/* What may be unpacked and passed over to read a part of a list, besides what comes of it: each of
+ * a list's parts could be the last byte of something long. */
+#define ASH_WASTE_BYTES_MAX ((int64_t)64 << 30)
+#define ASH_WASTE_FACTOR    64
+
+enum { ASH_FETCH_SLOTS = 64, ASH_FETCH_IDLE = 2 };
 
 /* What reading shares from one content to the next. */
 typedef struct ash_fetch {
@@ -47,8 +52,13 @@ typedef struct ash_fetch {
     size_t cache_bytes;       /* the most of them; who decodes but one content wants few */
     ash_blob *spare;          /* nobody's: memory for the next */
     uint64_t clock;
-    int level, delta_level; /* how deep it is just now */
-    int decodes;            /* for the content that is decoded now, with all below it */
+    /* Lists that were read last and may be wanted again: a list of parts of a list would read its
+     * document for each of them. */
+    struct ash_source *idle[ASH_FETCH_IDLE];
+    int64_t unpacked, given; /* bytes since ash__fetch_forgive(): that were worked for, that came */
+    int reading;             /* reads in reads */
+    int level, delta_level;  /* how deep it is just now */
+    int decodes;             /* for the content that is decoded now, with all below it */
     /* The content that the first failure is the fault of; len 0: none. */
     ash_content_id blamed;
 } ash_fetch;
@@ -59,8 +69,10 @@ ash_blob *ash__fetch_blob(ash_fetch *f, size_t len, ash_error *err);
 void ash__fetch_recycle(ash_fetch *f, ash_blob *b);
 int ash__fetch_init(ash_fetch *f, ash_contents *c, const ash_op *op, ash_error *err);
 void ash__fetch_release(ash_fetch *f);
-/* Before a new attempt: nothing has failed yet. */
+/* Before a new attempt or another content: nothing has failed yet, and nothing was read. */
 void ash__fetch_forgive(ash_fetch *f);
+/* Somebody may have cancelled it, or it takes more work than any content is worth: ASH_ECORRUPT. */
+int ash__fetch_go_on(ash_fetch *f, ash_error *err);
 
 typedef struct ash_source ash_source;
 typedef struct ash_source_ops {
@@ -101,6 +113,9 @@ int ash__fetch_parts(ash_fetch *f, const ash_form_part *parts, size_t count, ash
 
 /* form: on the heap; taken over when this succeeds. */
 int ash__source_of_list(ash_fetch *f, ash_form *form, ash_source **out, ash_error *err);
+/* The list of that content that was put by, or NULL. */
+ash_source *ash__list_take_idle(ash_fetch *f, const ash_content_id *id);
+void ash__list_drop_idle(ash_fetch *f);
 /* inner: taken over, also when this fails. */
 int ash__source_of_inflate(ash_fetch *f, ash_form_kind kind, int64_t size, ash_source *inner,
                            ash_source **out, ash_error *err);

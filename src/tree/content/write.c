@@ -121,6 +121,8 @@ static int add_bytes(ash_content_writer *w, const uint8_t *at, size_t len, const
 {
     while (len > 0) {
         int rc = ash__op_check(op, err);
+        if (rc == 0 && w->length >= ASH_CONTENT_BYTES_MAX)
+            rc = ash__fail(err, ASH_ETOOBIG, "a content of more than 16 TiB is too long");
         if (rc == 0 && w->len == (size_t)w->c->piece_bytes)
             rc = hand_on(w, op, err);
         size_t room = (size_t)w->c->piece_bytes - w->len;

@@ -2,10 +2,13 @@
 #include "support.h"
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "tree/codec/inflate.h"
+#include "tree/content/source.h"
 
 #include <string.h>
+#include <time.h>
 
 /* Documents as each generation of v7files wrote them, byte by byte. */
 
@@ -248,7 +251,7 @@ static void test_content_forms__last_generation(void **state)
 static void test_content_forms__nothing_is_endless(void **state)
 {
     fixture *f = *state;
-    const int64_t endless = (int64_t)1 << 60;
+    const int64_t endless = (int64_t)1 << 43;
     const ash_content_id base = put_inside(f, "0123456789", 10);
     const ash_content_ref in = {.length = endless, .in = (const uint8_t *)"abcde", .in_len = 5};
     ash_content_reader *r = NULL;
@@ -278,6 +281,145 @@ static void test_content_forms__nothing_is_endless(void **state)
     assert_ok(ash__contents_check(f->contents, &k, NULL, &f->err), &f->err);
     assert_int_equal(k.bytes, 10);
     assert_int_equal(ash__content_open(f->contents, &in, true, NULL, &r, &f->err), ASH_ECORRUPT);
+}
+
+/* A list of `count` times the same. */
+static ash_content_id put_again(fixture *f, const char *name, const ash_content_id *of, int64_t len,
+                                int count)
+{
+    const ash_content_id id = support_id(name, strlen(name), ASH_DIGEST_SHA1);
+    bson_t *doc = with_id(&id), list, part;
+    BSON_APPEND_UTF8(doc, "store", "cat");
+    bson_append_array_begin(doc, "base", 4, &list);
+    for (int i = 0; i < count; i++) {
+        bson_append_document_begin(&list, "0", 1, &part);
+        bytes(&part, "_id", of->bytes, of->len);
+        BSON_APPEND_INT64(&part, "len", len);
+        bson_append_document_end(&list, &part);
+    }
+    bson_append_array_end(doc, &list);
+    insert(f->files, doc);
+    return id;
+}
+
+static int try_to_open(fixture *f, const ash_content_id *id, int64_t length)
+{
+    const ash_content_ref ref = {.id = *id, .length = length};
+    ash_content_reader *r = NULL;
+    int rc = ash__content_open(f->contents, &ref, true, NULL, &r, &f->err);
+    ash__content_reader_free(r);
+    return rc;
+}
+
+/* Three small documents come to any length. */
+static void test_content_forms__lists_of_lists_come_to_no_more_than_is_read(void **state)
+{
+    enum { KIB = 1024, MANY = 65536 };
+    fixture *f = *state;
+    uint8_t *some = support_noise(KIB, 1);
+    const int64_t level = (int64_t)KIB * MANY;
+    ash_contents_check k = {.deep = true};
+    const ash_content_id one = put_inside(f, some, KIB);
+    const ash_content_id many = put_again(f, "many", &one, KIB, MANY);
+    assert_int_equal(try_to_open(f, &many, level), 0);
+    const ash_content_id again = put_again(f, "again", &many, level, 16386);
+    assert_int_equal(try_to_open(f, &again, level * 16386), ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "again"));
+    const int64_t lengths[] = {level * 16385 * 17, (int64_t)1 << 60};
+    const ash_content_id endless = put_again(f, "endless", &again, level * 16385, 17);
+    assert_int_equal(try_to_open(f, &endless, lengths[0]), ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "longer than anything"));
+    const ash_content_id sum = put_again(f, "sum", &one, (int64_t)1 << 60, 1);
+    assert_int_equal(try_to_open(f, &sum, lengths[1]), ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "longer than anything"));
+    /* What is damaged is not read again for each that has it. */
+    (void)put_again(f, "first", &many, level, 4);
+    (void)put_again(f, "second", &many, level, 4000);
+    assert_ok(ash__contents_check(f->contents, &k, NULL, &f->err), &f->err);
+    assert_int_equal(k.checked, 7);
+    assert_int_equal(k.bytes, KIB + level);
+    assert_int_equal(support_collect(f, false).contents, 7);
+    ash__free(some);
+}
+
+static void test_content_forms__long_lists_stop_when_asked(void **state)
+{
+    enum { KIB = 1024, MANY = 65536 };
+    fixture *f = *state;
+    ash_op op = ASH_OP_INIT;
+    ash_contents_check k = {.deep = true};
+    uint8_t *some = support_noise(KIB, 1);
+    const ash_content_id one = put_inside(f, some, KIB);
+    const ash_content_id many = put_again(f, "many", &one, KIB, MANY);
+    const ash_content_ref ref = {.id = put_again(f, "more", &many, KIB, 100000),
+                                 .length = (int64_t)KIB * 100000};
+    ash_content_reader *r = NULL;
+    volatile int cancel = 0;
+    size_t got;
+    op.deadline_ms = ash__clock_ms() + 20;
+    (void)put_again(f, "longest", &ref.id, ref.length, 10000);
+    assert_int_equal(ash__contents_check(f->contents, &k, &op, &f->err), ASH_ETIMEOUT);
+    op.deadline_ms = 0;
+    assert_ok(ash__content_open(f->contents, &ref, true, &op, &r, &f->err), &f->err);
+    ash__content_reader_free(r);
+    op.cancel = &cancel;
+    assert_ok(ash__content_open(f->contents, &ref, true, &op, &r, &f->err), &f->err);
+    assert_ok(ash__content_reader_read(r, some, KIB, &got, &f->err), &f->err);
+    cancel = 1;
+    assert_int_equal(ash__content_reader_read(r, some, KIB, &got, &f->err), ASH_EINTERRUPTED);
+    ash__content_reader_free(r);
+    ash__free(some);
+}
+
+/* Each of a hundred thousand parts is a byte of a list of as many. */
+static void test_content_forms__lists_of_single_bytes_are_read_once(void **state)
+{
+    enum { MANY = 100000 };
+    fixture *f = *state;
+    uint8_t *all = support_noise(MANY, 1);
+    ash_content_id ids[2];
+    for (int level = 0; level < 2; level++) {
+        ids[level] = support_id(all, (size_t)MANY - (size_t)level, ASH_DIGEST_SHA1);
+        bson_t *doc = with_id(&ids[level]), list, part;
+        BSON_APPEND_UTF8(doc, "store", "cat");
+        bson_append_array_begin(doc, "base", 4, &list);
+        for (int i = 0; i < MANY - level; i++)
+            if (level == 0) {
+                bson_append_binary(&list, "0", 1, BSON_SUBTYPE_BINARY, all + i, 1);
+            } else {
+                bson_append_document_begin(&list, "0", 1, &part);
+                bytes(&part, "_id", ids[0].bytes, ids[0].len);
+                BSON_APPEND_INT32(&part, "off", i);
+                BSON_APPEND_INT32(&part, "len", 1);
+                bson_append_document_end(&list, &part);
+            }
+        bson_append_array_end(doc, &list);
+        insert(f->files, doc);
+    }
+    int64_t began = clock();
+    support_expect(f, &ids[1], all, MANY - 1);
+    /* Hours, were the inner list read for each. */
+    assert_in_range((clock() - began) / CLOCKS_PER_SEC, 0, 20);
+    ash__free(all);
+}
+
+/* Of two that a list takes bytes of by turns, neither is read from its beginning for ever. */
+static void test_content_forms__what_is_unpacked_for_nothing_ends(void **state)
+{
+    fixture *f = *state;
+    ash_fetch fetch;
+    ash_source *s = NULL;
+    uint8_t buf[10];
+    size_t got = 0;
+    const ash_content_id one = put_inside(f, "0123456789", 10);
+    const ash_content_id list = put_again(f, "list", &one, 10, 3);
+    assert_ok(ash__fetch_init(&fetch, f->contents, NULL, &f->err), &f->err);
+    assert_ok(ash__source_open(&fetch, &list, &s, &f->err), &f->err);
+    assert_ok(ash__source_read(s, buf, 10, &got, &f->err), &f->err);
+    fetch.unpacked = ASH_WASTE_BYTES_MAX + 11 * ASH_WASTE_FACTOR;
+    assert_int_equal(ash__source_read(s, buf, 10, &got, &f->err), ASH_ECORRUPT);
+    ash__source_free(s);
+    ash__fetch_release(&fetch);
 }
 
 /* Lengths that are lies come to no more than there is. */
@@ -406,6 +548,15 @@ int main(void)
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_forms__lies_are_found_out, support_setup,
                                         support_teardown),
+        cmocka_unit_test_setup_teardown(
+            test_content_forms__lists_of_lists_come_to_no_more_than_is_read, support_setup,
+            support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_forms__long_lists_stop_when_asked,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_forms__lists_of_single_bytes_are_read_once,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_forms__what_is_unpacked_for_nothing_ends,
+                                        support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_forms__circles_end, support_setup,
                                         support_teardown),
     };
