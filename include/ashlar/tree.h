@@ -244,7 +244,7 @@ int ash_tree_copy(ash_tree *tree, const char *from, const ash_tree_when *when, c
  * it is pruned.  Up to 10,000 entries (through a server 2,500) go in one commit.  Of more, what lies
  * in the folder goes first, in commits of up to 1,000, each folder after what lies in it, with the
  * time of the first: whoever looks meanwhile finds some of them, and after a failure the same call
- * does the rest; rights are asked for all before the first goes.  With op->transaction: all at once,
+ * does the rest, and ash_tree_undelete() brings back what went, by then or before; rights are asked for all before the first goes.  With op->transaction: all at once,
  * and all in memory. */
 int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_options *opts,
                     const ash_op *op, ash_error *err);
@@ -301,7 +301,8 @@ int ash_tree_restore(ash_tree *tree, const char *path, int32_t version,
                      ash_error *err);
 /* A deleted entry comes back at its place, or as the path `to`; a folder with all that was deleted
  * with it.  Of more than 10,000 entries (through a server 2,500) the folder comes first, and the rest
- * in commits of up to 1,000; after a failure the same call without `to` goes on.  ASH_EEXISTS:
+ * in commits of up to 1,000; after a failure the same call without `to` goes on.  So it does with a
+ * folder that is there, but whose own deletion was interrupted.  ASH_EEXISTS:
  * somebody has the name, or nothing of it is deleted.  ASH_ENOTFOUND: its folder is gone (give
  * `to`). */
 int ash_tree_undelete(ash_tree *tree, const bson_value_t *id, const char *to,

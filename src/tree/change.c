@@ -53,7 +53,8 @@ static int index_rest(ash_tree *tree, const ash_op *op, ash_error *err)
                  "filename", BCON_INT32(1), "until", BCON_INT32(1), "}", "name",
                  BCON_UTF8("parent_1_filename_1_until_1"), "sparse", BCON_BOOL(true), "}", "2", "{",
                  "key", "{", "deleted_at", BCON_INT32(1), "}", "name", BCON_UTF8("deleted_at_1"),
-                 "sparse", BCON_BOOL(true), "}");
+                 "sparse", BCON_BOOL(true), "}", "3", "{", "key", "{", "gone_with", BCON_INT32(1),
+                 "}", "name", BCON_UTF8("gone_with_1"), "sparse", BCON_BOOL(true), "}");
     int rc = create_indexes(tree->current, current, op, err);
     if (rc == 0)
         rc = create_indexes(tree->past, past, op, err);
@@ -350,9 +351,13 @@ static void append_past(const ash_tree_commit *c, const ash_tree_entry *e, bson_
     ash__tree_append_version_id(out, "_id", &e->id, e->version);
     if (bson_iter_init(&it, e->doc))
         while (bson_iter_next(&it))
-            if (strcmp(bson_iter_key(&it), "_id") != 0 && strcmp(bson_iter_key(&it), "until") != 0)
+            if (strcmp(bson_iter_key(&it), "_id") != 0 &&
+                strcmp(bson_iter_key(&it), "until") != 0 &&
+                strcmp(bson_iter_key(&it), "gone_with") != 0)
                 bson_append_iter(out, NULL, 0, &it);
     bson_append_date_time(out, "until", 5, c->now_ms);
+    if (c->gone_with != NULL)
+        ash__tree_append_gone_with(out, "gone_with", c->gone_with, &e->parent);
 }
 
 static void append_deletion(const ash_tree_commit *c, const ash_tree_entry *e, bson_t *out)
@@ -421,7 +426,7 @@ bool ash__field_is_of_version(const char *field)
     return strcmp(field, "_version") == 0 || strcmp(field, "updated_at") == 0 ||
            strcmp(field, "changed_by") == 0 || strcmp(field, "tags") == 0 ||
            strcmp(field, "tagged") == 0 || strcmp(field, "restored") == 0 ||
-           strcmp(field, "until") == 0;
+           strcmp(field, "until") == 0 || strcmp(field, "gone_with") == 0;
 }
 
 static bson_t *build_revision(const ash_tree_commit *c, const ash_tree_entry *old,

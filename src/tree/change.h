@@ -18,6 +18,7 @@ typedef struct ash_tree_commit {
     ash_op op;      /* with the transaction */
     int64_t now_ms; /* of the store's clock; the same in each run */
     const ash_tree_change_options *opts;
+    const bson_value_t *gone_with; /* NULL, or the folder that this deletes a part of */
 } ash_tree_commit;
 
 typedef int (*ash_tree_commit_fn)(ash_tree_commit *c, void *ctx, ash_error *err);

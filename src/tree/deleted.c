@@ -21,41 +21,61 @@ static const char *nth(size_t i, char buf[12])
     return key;
 }
 
+bool ash__tree_filter_gone(const ash_tree_gone *gone, ash_tree_entry *const *folders, size_t count,
+                           bson_t *filter)
+{
+    bson_t in, ids;
+    size_t n = 0;
+    char buf[12];
+    bson_append_document_begin(filter, gone->earlier ? "gone_with" : "parent", -1, &in);
+    bson_append_array_begin(&in, "$in", 3, &ids);
+    for (size_t i = 0; i < count; i++)
+        if (folders[i]->is_folder && gone->earlier)
+            ash__tree_append_gone_with(&ids, nth(n++, buf), gone->id, &folders[i]->id);
+        else if (folders[i]->is_folder)
+            bson_append_value(&ids, nth(n++, buf), -1, &folders[i]->id);
+    bson_append_array_end(&in, &ids);
+    bson_append_document_end(filter, &in);
+    if (gone->earlier)
+        BCON_APPEND(filter, "until", "{", "$ne", BCON_DATE_TIME(gone->deleted_ms), "}");
+    else
+        bson_append_date_time(filter, "until", 5, gone->deleted_ms);
+    return n > 0;
+}
+
 /* Versions of that time in the batch's folders: of deletions, as a rule. */
 static int find_children(ash_tree *tree, batch *b, size_t max, const ash_op *op, ash_error *err)
 {
     ash_tree_entries *list = b->list;
-    bson_t filter = BSON_INITIALIZER, in, ids;
-    ash_find_options o = ash__tree_find_options(op);
-    size_t n = 0;
-    char buf[12];
-    bson_append_document_begin(&filter, "parent", 6, &in);
-    bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = b->first; i < b->end; i++)
-        if (list->items[i]->is_folder)
-            bson_append_value(&ids, nth(n++, buf), -1, &list->items[i]->id);
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
-    bson_append_date_time(&filter, "until", 5, list->items[0]->ended_ms);
-    if (max > 0)
-        o.limit = (int64_t)(max - list->count) + 1;
-    int rc = n > 0 ? ash__tree_find_all(tree->past, &filter, &o, list, err) : 0;
-    bson_destroy(&filter);
+    ash_tree_gone gone = {&list->items[0]->id, list->items[0]->ended_ms, false};
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < 2 && (max == 0 || list->count <= max); i++) {
+        bson_t filter = BSON_INITIALIZER;
+        ash_find_options o = ash__tree_find_options(op);
+        gone.earlier = i > 0;
+        if (max > 0)
+            o.limit = (int64_t)(max - list->count) + 1;
+        if (ash__tree_filter_gone(&gone, list->items + b->first, b->end - b->first, &filter))
+            rc = ash__tree_find_all(tree->past, &filter, &o, list, err);
+        bson_destroy(&filter);
+    }
     return rc;
 }
 
-/* Whoever is among them is there again, or had a later life. */
-static int strike_out(ash_collection *c, const bson_t *filter, batch *b, const ash_op *op,
-                      ash_error *err)
+/* Whoever is among them is there again, or had a later life: of one that was deleted with the folder
+ * more than once, the last. */
+static int strike_out(ash_tree *tree, bool is_there, const bson_t *filter, batch *b,
+                      const ash_op *op, ash_error *err)
 {
     ash_find_options o = ash__tree_find_options(op);
     ash_tree_entries found = ASH_TREE_ENTRIES_INIT;
-    bson_t *only = BCON_NEW("_id", BCON_INT32(1));
+    bson_t *only = BCON_NEW("_id", BCON_INT32(1), "_version", BCON_INT32(1));
     o.projection = only;
-    int rc = ash__tree_find_all(c, filter, &o, &found, err);
+    int rc = ash__tree_find_all(is_there ? tree->current : tree->past, filter, &o, &found, err);
     for (size_t i = 0; rc == 0 && i < found.count; i++)
         for (size_t k = b->first; k < b->end; k++)
-            if (ash__same_id(&b->list->items[k]->id, &found.items[i]->id))
+            if (ash__same_id(&b->list->items[k]->id, &found.items[i]->id) &&
+                (is_there || b->list->items[k]->version < found.items[i]->version))
                 b->struck[k - b->first] = true;
     ash__entries_release(&found);
     bson_destroy(only);
@@ -72,7 +92,7 @@ static int strike_out_current(ash_tree *tree, batch *b, const ash_op *op, ash_er
         bson_append_value(&ids, nth(i - b->first, buf), -1, &b->list->items[i]->id);
     bson_append_array_end(&in, &ids);
     bson_append_document_end(&filter, &in);
-    int rc = strike_out(tree->current, &filter, b, op, err);
+    int rc = strike_out(tree, true, &filter, b, op, err);
     bson_destroy(&filter);
     return rc;
 }
@@ -94,7 +114,7 @@ static int strike_out_later(ash_tree *tree, batch *b, const ash_op *op, ash_erro
         bson_append_document_end(&any, &one);
     }
     bson_append_array_end(&filter, &any);
-    int rc = strike_out(tree->past, &filter, b, op, err);
+    int rc = strike_out(tree, false, &filter, b, op, err);
     bson_destroy(&filter);
     return rc;
 }

@@ -204,6 +204,7 @@ static int remove_batch(ash_tree_commit *c, void *ctx, ash_error *err)
     ash_tree_entries found = ASH_TREE_ENTRIES_INIT;
     candidates all = {.items = ash__alloc_array(m->batch.count, sizeof *all.items)};
     int rc = ash__removal_top(c, m->removal, &chain, err);
+    c->gone_with = rc == 0 ? &m->removal->top->id : NULL;
     if (rc == 0) /* one of them may be moving elsewhere, by a folder above it */
         rc = ash__commit_claim_shape(c, err);
     if (rc == 0)

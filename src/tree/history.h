@@ -25,13 +25,21 @@ int ash__tree_past(ash_tree *tree, const bson_value_t *id, int64_t limit, const 
 /* The same with the current version, with ends and paths. */
 int ash__tree_versions(ash_tree *tree, const bson_value_t *id, int64_t limit, const ash_op *op,
                        ash_tree_entries *out, ash_error *err);
+/* What was deleted with a folder. */
+typedef struct ash_tree_gone {
+    const bson_value_t *id; /* the folder's */
+    int64_t deleted_ms;     /* when it was */
+    bool earlier;           /* not what went at that time, but before, when that was interrupted */
+} ash_tree_gone;
+/* What of it lay in some folders; false: none of them is one. */
+bool ash__tree_filter_gone(const ash_tree_gone *gone, ash_tree_entry *const *folders, size_t count,
+                           bson_t *filter);
 /* list: one folder that was deleted.  Adds what was deleted together with it below it, level by level
  * and in few operations; what came back since is left out.  max: *more, and some of them, when the
  * list would be longer; 0: all. */
 int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, size_t max, bool *more,
                             const ash_op *op, ash_error *err);
-/* Of the list from first on, last versions before deletions, each entry once: leaves those that
- * nothing came after. */
+/* Of the list from first on, last versions before deletions: leaves those that nothing came after. */
 int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, const ash_op *op,
                             ash_error *err);
 /* What is at the path, or who had it last. */

@@ -86,6 +86,16 @@ void ash__tree_append_version_id(bson_t *doc, const char *name, const bson_value
     bson_append_document_end(doc, &child);
 }
 
+void ash__tree_append_gone_with(bson_t *doc, const char *name, const bson_value_t *top,
+                                const bson_value_t *folder)
+{
+    bson_t child;
+    bson_append_document_begin(doc, name, -1, &child);
+    bson_append_value(&child, "_id", 3, top);
+    bson_append_value(&child, "parent", 6, folder);
+    bson_append_document_end(doc, &child);
+}
+
 void ash__tree_filter_versions(bson_t *filter, const bson_value_t *id)
 {
     bson_t range;

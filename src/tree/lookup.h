@@ -65,5 +65,8 @@ int ash__tree_climb(ash_tree *tree, const ash_tree_entry *e, const ash_op *op,
 void ash__tree_filter_versions(bson_t *filter, const bson_value_t *id);
 void ash__tree_append_version_id(bson_t *doc, const char *name, const bson_value_t *id,
                                  int32_t version);
+/* {_id: top, parent: folder}: `gone_with` of what lay in that folder. */
+void ash__tree_append_gone_with(bson_t *doc, const char *name, const bson_value_t *top,
+                                const bson_value_t *folder);
 
 #endif

@@ -26,7 +26,9 @@
  *   restored +   int32: the version whose contents came back as this one
  *
  * In the history _id is {_id, _version}, and `until` + says when the version ended; a deletion is
- * {_id: {_id, _version: n + 1}, _version: "deleted:n+1", deleted_at, changed_by? +}. */
+ * {_id: {_id, _version: n + 1}, _version: "deleted:n+1", deleted_at, changed_by? +}.  `gone_with` +
+ * of a version before a deletion says that it was one of many commits that delete a folder, which
+ * may have been interrupted and done with another time: {_id: that folder's, parent}. */
 
 #include <stdatomic.h>
 

@@ -205,8 +205,10 @@ static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
 static int undelete_many(ash_tree *tree, undelete_call *call, const ash_tree_change_options *opts,
                          const ash_op *op, ash_error *err)
 {
-    ash_tree_rest rest = {
-        .id = call->id, .deleted_ms = call->deleted_ms, .rights = rights_of(call)};
+    ash_tree_rest rest = {.id = call->id,
+                          .deleted_ms = call->deleted_ms,
+                          .rights = rights_of(call),
+                          .was_left = call->is_back};
     int rc = 0;
     if (ash__tree_op(op).principal != NULL) {
         rest.only_rights = true;

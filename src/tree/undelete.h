@@ -21,6 +21,7 @@ typedef struct ash_tree_rest {
     int64_t deleted_ms; /* what lay in it went at that time, too */
     unsigned rights;    /* that are needed on each of them */
     bool only_rights;   /* nothing comes back yet */
+    bool was_left;      /* the folder is there, as its deletion, or this, was interrupted */
     int64_t came_back;  /* result: how many */
 } ash_tree_rest;
 /* Many commits, each folder before what lies in it.  What is there already, or whose name somebody

@@ -26,14 +26,6 @@ typedef struct bringing {
     int64_t made;             /* by the last run of a commit */
 } bringing;
 
-static void append_nth(bson_t *array, size_t i, const bson_value_t *id)
-{
-    char buf[12];
-    const char *key;
-    size_t len = bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
-    bson_append_value(array, key, (int)len, id);
-}
-
 /* ---- a commit ---- */
 
 /* Entries that follow one another lie in the same folder, mostly. */
@@ -173,24 +165,14 @@ static int commit_batch(bringing *m, ash_error *err)
 
 /* ---- level by level ---- */
 
-static void filter_inside(const bringing *m, size_t count, bson_t *filter)
-{
-    bson_t in, ids;
-    bson_append_document_begin(filter, "parent", 6, &in);
-    bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = 0; i < count; i++)
-        append_nth(&ids, i, &m->folders.items[m->first + i]->id);
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(filter, &in);
-    bson_append_date_time(filter, "until", 5, m->rest->deleted_ms);
-}
-
-static int bring_into(bringing *m, size_t count, ash_error *err)
+/* What lay in the next folders, and went with the top at its time, or (earlier) before. */
+static int bring_into(bringing *m, size_t count, bool earlier, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     ash_find_options o = ash__tree_find_options(&m->op);
     ash_cursor *cursor = NULL;
-    filter_inside(m, count, &filter);
+    const ash_tree_gone gone = {m->rest->id, m->rest->deleted_ms, earlier};
+    (void)ash__tree_filter_gone(&gone, m->folders.items + m->first, count, &filter);
     int rc = ash_collection_find(m->tree->past, &filter, &o, &cursor, err);
     while (rc == 0) {
         ash_doc doc;
@@ -219,12 +201,69 @@ static int bring_all(bringing *m, ash_error *err)
     while (rc == 0 && m->first < m->folders.count) {
         size_t left = m->folders.count - m->first;
         size_t count = left < FOLDERS_AT_ONCE ? left : FOLDERS_AT_ONCE;
-        rc = bring_into(m, count, err);
+        rc = bring_into(m, count, false, err);
+        if (rc == 0)
+            rc = bring_into(m, count, true, err);
         for (size_t i = 0; i < count; i++, m->first++) {
             ash_tree_entry_free(m->folders.items[m->first]);
             m->folders.items[m->first] = NULL;
         }
     }
+    return rc;
+}
+
+/* {gone_with: {_id: the top, parent: any}} */
+static void filter_all_of_top(const bringing *m, bson_t *filter)
+{
+    bson_value_t first = {.value_type = BSON_TYPE_MINKEY}, last = {.value_type = BSON_TYPE_MAXKEY};
+    bson_t range;
+    bson_append_document_begin(filter, "gone_with", 9, &range);
+    ash__tree_append_gone_with(&range, "$gte", m->rest->id, &first);
+    ash__tree_append_gone_with(&range, "$lte", m->rest->id, &last);
+    bson_append_document_end(filter, &range);
+}
+
+static int add_if_there(bringing *m, const bson_value_t *id, ash_error *err)
+{
+    ash_tree_entry *folder = NULL;
+    int rc = ash__tree_current(m->tree, id, &m->op, &folder, err);
+    if (folder != NULL && folder->is_folder && !ash__same_id(id, m->rest->id))
+        ash__entries_add(&m->folders, folder);
+    else
+        ash_tree_entry_free(folder);
+    return rc;
+}
+
+/* Folders that were not deleted yet when some had gone that lay in them: nothing that went leads
+ * there. */
+static int find_left(bringing *m, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *sort = BCON_NEW("gone_with", BCON_INT32(1)), *only = BCON_NEW("parent", BCON_INT32(1));
+    ash_find_options o = ash__tree_find_options(&m->op);
+    bson_value_t before = {.value_type = BSON_TYPE_EOD};
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    bson_t view;
+    bson_iter_t it;
+    o.sort = sort;
+    o.projection = only;
+    filter_all_of_top(m, &filter);
+    int rc = ash_collection_find(m->tree->past, &filter, &o, &cursor, err);
+    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL) {
+        ash__doc_to_bson(doc, &view);
+        if (!bson_iter_init_find(&it, &view, "parent") ||
+            (before.value_type != BSON_TYPE_EOD && ash__same_id(&before, bson_iter_value(&it))))
+            continue;
+        bson_value_destroy(&before);
+        bson_value_copy(bson_iter_value(&it), &before);
+        rc = add_if_there(m, &before, err);
+    }
+    ash_cursor_free(cursor);
+    bson_value_destroy(&before);
+    bson_destroy(only);
+    bson_destroy(sort);
+    bson_destroy(&filter);
     return rc;
 }
 
@@ -238,7 +277,10 @@ int ash__undelete_rest(ash_tree *tree, ash_tree_rest *rest, const ash_tree_chang
     int rc = ash__tree_newest(tree, rest->id, &m.op, &top, err);
     if (rc == 0 && top != NULL) {
         ash__entries_add(&m.folders, top);
-        rc = bring_all(&m, err);
+        if (rest->was_left)
+            rc = find_left(&m, err);
+        if (rc == 0)
+            rc = bring_all(&m, err);
     }
     /* What its commits wrote is as durable as the caller wants. */
     if (rc == 0 && rest->came_back > 0 && ash__tree_op(op).durability != ASH_DURABILITY_INTERVAL)

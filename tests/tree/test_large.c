@@ -191,6 +191,53 @@ static void test_tree_large__a_folder_is_left_half_emptied(void **state)
     assert_int_equal(support_count(f->current, "{}"), 3);
 }
 
+/* What went by the first attempt, and by the second. */
+static void expect_all_comes_back(fixture *f, bool at_once, bool goes_again)
+{
+    enum { FEW = 2, ALL_OF_FEW = FEW * (1 + BELOW_EACH) };
+    build(f, FEW);
+    size_t whole_max = f->tree->whole_max, finds_max = f->tree->finds_max;
+    make_commits_small(f);
+    bson_value_t id = support_id(f, "large");
+    for (int i = 0; i < 2; i++) {
+        set_between(f, 2, NULL, true);
+        assert_int_equal(try_remove(f, "large"), ASH_EIO);
+        (void)support_moment(f);
+        if (!goes_again)
+            break;
+        support_remove(f, "large");
+        if (at_once) {
+            f->tree->whole_max = whole_max;
+            f->tree->finds_max = finds_max;
+        }
+        assert_ok(undelete(f, &id), &f->err);
+        assert_int_equal(count_below(f, "large", 0), ALL_OF_FEW);
+        make_commits_small(f);
+    }
+    if (!goes_again)
+        assert_ok(undelete(f, &id), &f->err);
+    assert_int_equal(count_below(f, "large", 0), ALL_OF_FEW);
+    support_expect_seed(f, "large/00/00/a", 1);
+    support_remove(f, "large/00/00/a"); /* by itself, later */
+    assert_int_equal(undelete(f, &id), ASH_EEXISTS);
+    support_expect_missing(f, "large/00/00/a");
+}
+
+static void test_tree_large__all_comes_back_that_went_in_two_attempts(void **state)
+{
+    expect_all_comes_back(*state, false, true);
+}
+
+static void test_tree_large__the_same_in_one_commit(void **state)
+{
+    expect_all_comes_back(*state, true, true);
+}
+
+static void test_tree_large__a_deletion_that_was_interrupted_is_undone(void **state)
+{
+    expect_all_comes_back(*state, false, false);
+}
+
 static void put_into_it(fixture *f)
 {
     support_put_seed(f, "large/01/late", 1); /* in a folder that was looked at, … */
@@ -308,6 +355,9 @@ int main(void)
         here(test_tree_large__folders_go_in_many_commits),
         here(test_tree_large__a_folder_is_left_half_emptied),
         here(test_tree_large__a_folder_is_left_half_way_back),
+        here(test_tree_large__all_comes_back_that_went_in_two_attempts),
+        here(test_tree_large__the_same_in_one_commit),
+        here(test_tree_large__a_deletion_that_was_interrupted_is_undone),
         here(test_tree_large__a_name_is_taken_before_it_comes_back),
         here(test_tree_large__others_change_the_folder_meanwhile),
         here(test_tree_large__a_name_goes_twice_with_its_folder),
