@@ -97,7 +97,8 @@ static int strike_out_current(ash_tree *tree, batch *b, const ash_op *op, ash_er
     return rc;
 }
 
-static int strike_out_later(ash_tree *tree, batch *b, const ash_op *op, ash_error *err)
+/* by: how far behind each the first version is that counts. */
+static int strike_out_later(ash_tree *tree, batch *b, int32_t by, const ash_op *op, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER, any, one, range;
     char buf[12];
@@ -108,7 +109,7 @@ static int strike_out_later(ash_tree *tree, batch *b, const ash_op *op, ash_erro
         const ash_tree_entry *e = b->list->items[i];
         bson_append_document_begin(&any, nth(i - b->first, buf), -1, &one);
         bson_append_document_begin(&one, "_id", 3, &range);
-        ash__tree_append_version_id(&range, "$gt", &e->id, e->version);
+        ash__tree_append_version_id(&range, "$gt", &e->id, e->version + by - 1);
         ash__tree_append_version_id(&range, "$lte", &e->id, INT32_MAX);
         bson_append_document_end(&one, &range);
         bson_append_document_end(&any, &one);
@@ -119,8 +120,8 @@ static int strike_out_later(ash_tree *tree, batch *b, const ash_op *op, ash_erro
     return rc;
 }
 
-int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, const ash_op *op,
-                            ash_error *err)
+static int leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, int32_t by,
+                         const ash_op *op, ash_error *err)
 {
     size_t kept = first, count = list->count;
     int rc = 0;
@@ -129,7 +130,7 @@ int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first
         if (rc == 0)
             rc = strike_out_current(tree, &b, op, err);
         if (rc == 0)
-            rc = strike_out_later(tree, &b, op, err);
+            rc = strike_out_later(tree, &b, by, op, err);
         for (size_t k = i; k < b.end; k++)
             if (b.struck[k - i])
                 ash_tree_entry_free(list->items[k]);
@@ -138,6 +139,19 @@ int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first
     }
     list->count = kept;
     return rc;
+}
+
+int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, const ash_op *op,
+                            ash_error *err)
+{
+    return leave_deleted(tree, list, first, 1, op, err);
+}
+
+/* Without a look at the deletions, which the ranges of all of them begin with. */
+int ash__tree_leave_last_deleted(ash_tree *tree, ash_tree_entries *list, const ash_op *op,
+                                 ash_error *err)
+{
+    return leave_deleted(tree, list, 0, 2, op, err);
 }
 
 int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, size_t max, bool *more,

@@ -42,6 +42,9 @@ int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, size_t max, 
 /* Of the list from first on, last versions before deletions: leaves those that nothing came after. */
 int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, const ash_op *op,
                             ash_error *err);
+/* The same of a list of which each is known to have a deletion behind it. */
+int ash__tree_leave_last_deleted(ash_tree *tree, ash_tree_entries *list, const ash_op *op,
+                                 ash_error *err);
 /* What is at the path, or who had it last. */
 int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const ash_op *op,
                         ash_tree_entry **out, ash_error *err);

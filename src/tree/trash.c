@@ -108,7 +108,7 @@ static int read_ended(trash *t, const ash_tree_entries *deletions, ash_tree_entr
     if (rc == 0)
         rc = add_earlier(t, deletions, out, err);
     if (rc == 0)
-        rc = ash__tree_leave_deleted(t->tree, out, 0, &t->op, err);
+        rc = ash__tree_leave_last_deleted(t->tree, out, &t->op, err);
     bson_destroy(&filter);
     return rc;
 }
