@@ -236,7 +236,12 @@ int ash_tree_set(ash_tree *tree, const char *path, const ash_tree_change_options
 int ash_tree_move(ash_tree *tree, const char *from, const char *to,
                   const ash_tree_change_options *opts, const ash_op *op, ash_tree_entry **entry,
                   ash_error *err);
-/* New entries with the same contents; no bytes are copied.  when: of the source. */
+/* New entries with the same contents; no bytes are copied.  when: of the source.  Up to 10,000
+ * entries (through a server 2,500) come in one commit.  More of them are what the source was at one
+ * moment; they come in many commits, of up to 1,000 entries, and are seen with the last, all at
+ * once; a watch is told of the folder then, and need not be of what lies in it.  What a failure leaves half-way is not seen, and goes
+ * with the next ash_tree_collect(), an hour later as a rule.  With op->transaction: in its commit,
+ * and all in memory.  ASH_ETOOBIG: something in it would have a path that is too long. */
 int ash_tree_copy(ash_tree *tree, const char *from, const ash_tree_when *when, const char *to,
                   const ash_tree_change_options *opts, const ash_op *op, ash_tree_entry **entry,
                   ash_error *err);

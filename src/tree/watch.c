@@ -166,8 +166,10 @@ static int tell(ash_tree_watch *w, const bson_t *event, ash_tree_event *out, ash
     if (rc != 0 || w->entry == NULL)
         return rc;
     rc = locate(w, w->entry, &is, err);
-    out->kind = insert ? ASH_TREE_CREATED : ASH_TREE_DELETED;
-    if (rc == 0 && replace)
+    /* A large copy is made elsewhere, and comes as its first version. */
+    bool first = insert || (replace && w->entry->version == 1);
+    out->kind = first ? ASH_TREE_CREATED : ASH_TREE_DELETED;
+    if (rc == 0 && !first && replace)
         rc = tell_version(w, &is, out, err);
     if (rc != 0 || !is.below || !is.allowed) {
         out->kind = 0;

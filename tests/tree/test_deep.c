@@ -3,6 +3,7 @@
 
 #include "store/ops.h"
 #include "tree/path.h"
+#include "tree/tree.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -297,6 +298,34 @@ static void test_tree_deep__long_paths_are_refused(void **state)
     ash__buffer_release(&text);
 }
 
+static void test_tree_deep__copies_have_paths(void **state)
+{
+    fixture *f = *state;
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_buffer text = ASH_BUFFER_INIT;
+    if (is_replayed(f))
+        return;
+    for (int i = 0; i < 40; i++)
+        ash__buffer_printf(&text, "/%01000d", i);
+    o.make_folders = o.recursive = true;
+    const char *path = ash__buffer_text(&text);
+    assert_ok(ash_tree_make_folder(f->tree, path, &o, NULL, NULL, &f->err), &f->err);
+    char *first = ash__sprintf("/%01000d", 0);
+    ash__buffer_append_text(&text, "/copy");
+    path = ash__buffer_text(&text);
+    support_folder(f, "a");
+    for (int many = 0; many < 2; many++) {
+        char *deep = ash__sprintf("a%s", path);
+        assert_int_equal(ash_tree_copy(f->tree, first, NULL, deep, &o, NULL, NULL, &f->err),
+                         ASH_ETOOBIG);
+        f->tree->whole_max = 3;
+        ash__free(deep);
+    }
+    assert_ok(ash_tree_copy(f->tree, first, NULL, "a/copy", &o, NULL, NULL, &f->err), &f->err);
+    ash__free(first);
+    ash__buffer_release(&text);
+}
+
 /* Damage: it is found, and nobody climbs for ever. */
 static void test_tree_deep__circles_end(void **state)
 {
@@ -324,6 +353,7 @@ int main(void)
         here(test_tree_deep__paths_end),
         here(test_tree_deep__what_no_path_leads_to_costs_no_more_than_itself),
         here(test_tree_deep__long_paths_are_refused),
+        here(test_tree_deep__copies_have_paths),
         here(test_tree_deep__circles_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "tree/tree.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Folders of some thousand entries, each change of which is one commit: through a server, a
  * transaction has a thousand operations at most, and few of them if it is to be quick. */
@@ -78,6 +79,7 @@ static struct {
     int pass;
     void (*happens)(fixture *f);
     bool fails;
+    bool for_ever;
     fixture *f;
 } between;
 
@@ -85,7 +87,8 @@ static int transact_with(ash_store *store, ash_transact_fn fn, void *ctx, const 
                          ash_error *err)
 {
     if (--between.pass < 0) {
-        store->ops = between.real;
+        if (!between.for_ever)
+            store->ops = between.real;
         if (between.happens != NULL)
             between.happens(between.f);
         if (between.fails)
@@ -102,6 +105,7 @@ static void set_between(fixture *f, int pass, void (*happens)(fixture *f), bool 
     between.pass = pass;
     between.happens = happens;
     between.fails = fails;
+    between.for_ever = false;
     between.f = f;
     f->store->ops = &between.own;
 }
@@ -191,10 +195,11 @@ static void test_tree_large__a_folder_is_left_half_emptied(void **state)
     assert_int_equal(support_count(f->current, "{}"), 3);
 }
 
+enum { FEW = 2, ALL_OF_FEW = FEW * (1 + BELOW_EACH) };
+
 /* What went by the first attempt, and by the second. */
 static void expect_all_comes_back(fixture *f, bool at_once, bool goes_again)
 {
-    enum { FEW = 2, ALL_OF_FEW = FEW * (1 + BELOW_EACH) };
     build(f, FEW);
     size_t whole_max = f->tree->whole_max, finds_max = f->tree->finds_max;
     make_commits_small(f);
@@ -346,12 +351,128 @@ static void test_tree_large__folders_are_copied(void **state)
     assert_int_equal(support_count(f->contents, "{}"), 2);
 }
 
+static int try_copy(fixture *f, const char *from, int64_t at_ms, const char *to)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_when when = ASH_TREE_WHEN_INIT;
+    o.recursive = true;
+    when.at_ms = at_ms;
+    return ash_tree_copy(f->tree, from, &when, to, &o, NULL, NULL, &f->err);
+}
+
+static void change_the_source(fixture *f)
+{
+    support_expect_missing(f, "copy");
+    support_remove(f, "large/00/00");
+    support_put_seed(f, "large/01/29/b", 7);
+    support_put_seed(f, "large/01/late", 8);
+}
+
+/* What others do to the source meanwhile, they do later. */
+static void test_tree_large__copies_in_many_commits(void **state)
+{
+    fixture *f = *state;
+    build(f, FEW);
+    int64_t others = support_count(f->current, "{}") - 3 + 1;
+    make_commits_small(f);
+    set_between(f, 1, change_the_source, false);
+    assert_ok(try_copy(f, "large", 0, "copy"), &f->err);
+    assert_int_equal(count_below(f, "copy", 0), ALL_OF_FEW);
+    support_expect_seed(f, "copy/00/00/a", 1);
+    support_expect_seed(f, "copy/01/29/b", 2);
+    support_expect_version(f, "copy", 1);
+    assert_int_equal(support_count(f->current, "{}"), others + ALL_OF_FEW + 1);
+    bson_t *doc = support_document(f->current, "{\"filename\": \"copy\"}");
+    support_expect_fields(doc, "_id _version parent filename created_at");
+    bson_destroy(doc);
+    assert_int_equal(try_copy(f, "large", 0, "copy"), ASH_EEXISTS);
+    assert_int_equal(try_copy(f, "large", 0, "large/copy"), ASH_EINVAL);
+    assert_int_equal(try_copy(f, "large", 0, "no/copy"), ASH_ENOTFOUND);
+    assert_int_equal(support_count(f->current, "{}"), others + ALL_OF_FEW + 1);
+    int64_t then = support_moment(f);
+    support_remove(f, "copy/01");
+    assert_ok(try_copy(f, "copy", then, "again"), &f->err);
+    assert_int_equal(count_below(f, "again", 0), ALL_OF_FEW);
+}
+
+/* With the last commit; of what lies in it only where the watch comes late. */
+static void test_tree_large__a_watch_is_told_of_a_copy(void **state)
+{
+    fixture *f = *state;
+    ash_tree_watch *w = NULL;
+    ash_tree_event event = ASH_TREE_EVENT_INIT;
+    build(f, FEW);
+    make_commits_small(f);
+    assert_ok(ash_tree_watch_open(f->tree, "/", NULL, &w, &f->err), &f->err);
+    assert_ok(try_copy(f, "large", 0, "copy"), &f->err);
+    do {
+        assert_ok(ash_tree_watch_next(w, 10000, &event, &f->err), &f->err);
+        assert_int_equal(event.kind, ASH_TREE_CREATED);
+    } while (strcmp(event.path, "/copy") != 0);
+    assert_ok(ash_tree_watch_next(w, 100, &event, &f->err), &f->err);
+    assert_int_equal(event.kind, 0);
+    ash_tree_watch_close(w);
+}
+
+static void collect_of_age(fixture *f, int64_t min_age_s)
+{
+    ash_tree_collect_options o = ASH_TREE_COLLECT_OPTIONS_INIT;
+    o.min_age_s = min_age_s;
+    assert_ok(ash_tree_collect(f->tree, &o, NULL, NULL, &f->err), &f->err);
+}
+
+static void test_tree_large__a_copy_is_seen_whole_or_not(void **state)
+{
+    fixture *f = *state;
+    build(f, FEW);
+    make_commits_small(f);
+    int64_t documents = support_count(f->current, "{}");
+    for (int pass = 1; pass < 4; pass++) { /* what failed is taken away at once, … */
+        set_between(f, pass, NULL, true);
+        assert_int_equal(try_copy(f, "large", 0, "copy"), ASH_EIO);
+        assert_int_equal(support_count(f->current, "{}"), documents);
+    }
+    set_between(f, 3, NULL, true);
+    between.for_ever = true; /* … or, as after a crash, by a collection */
+    assert_int_equal(try_copy(f, "large", 0, "copy"), ASH_EIO);
+    f->store->ops = between.real;
+    assert_int_equal(support_count(f->current, "{}"), documents + ALL_OF_FEW + 1);
+    support_expect_sound(f);
+    support_expect_missing(f, "copy");
+    collect_of_age(f, 0);
+    assert_int_equal(support_count(f->current, "{}"), documents + ALL_OF_FEW + 1);
+    collect_of_age(f, -1);
+    assert_int_equal(support_count(f->current, "{}"), documents);
+    support_expect_seed(f, "large/01/29/b", 2);
+    assert_ok(try_copy(f, "large", 0, "copy"), &f->err);
+}
+
+static void collect_all(fixture *f)
+{
+    collect_of_age(f, -1);
+}
+
+static void test_tree_large__a_copy_that_was_collected_is_none(void **state)
+{
+    fixture *f = *state;
+    build(f, FEW);
+    make_commits_small(f);
+    int64_t documents = support_count(f->current, "{}");
+    set_between(f, 3, collect_all, false);
+    assert_int_equal(try_copy(f, "large", 0, "copy"), ASH_ECONFLICT);
+    assert_int_equal(support_count(f->current, "{}"), documents);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define here(test) cmocka_unit_test_setup_teardown(test, support_setup, support_teardown)
         here(test_tree_large__folders_go_and_come_back),
         here(test_tree_large__folders_are_copied),
+        here(test_tree_large__copies_in_many_commits),
+        here(test_tree_large__a_watch_is_told_of_a_copy),
+        here(test_tree_large__a_copy_is_seen_whole_or_not),
+        here(test_tree_large__a_copy_that_was_collected_is_none),
         here(test_tree_large__folders_go_in_many_commits),
         here(test_tree_large__a_folder_is_left_half_emptied),
         here(test_tree_large__a_folder_is_left_half_way_back),
