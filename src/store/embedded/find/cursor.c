@@ -318,6 +318,8 @@ static int fill_from_view(ash_find_cursor *c, uint64_t *seen, ash_error *err)
     int rc = ash__reading_begin(c->store, &c->op, &reading, err);
     if (rc == 0)
         rc = attach(c, &reading, err);
+    /* Nothing lies behind that: whoever asks again would be told the same for ever. */
+    c->exhausted = c->exhausted || (rc == ASH_ECORRUPT && c->past_damage);
     if (rc == 0)
         c->commit = ash__snapshot_commit(reading.snap);
     if (rc == 0 && c->tailable) {
