@@ -438,6 +438,9 @@ void ash__trim_at_close(ash_engine *e);
 /* tidy.c: what the store holds only for those who have it open, when it ended well. */
 void ash__tidy_at_close(ash_engine *e);
 void ash__tidy_readers(ash_engine *e); /* when LMDB is closed, too */
+/* By a census of a short while ago, or one that is taken now if the metadata has at most so many
+ * bytes and it ends before the deadline (ash__clock_ms). */
+bool ash__metadata_is_whole(ash_engine *e, int64_t most_bytes, int64_t deadline);
 
 /* drops.c */
 int ash__drops_turn(ash_writer *w, ash_error *err);

@@ -4,9 +4,11 @@
  */
 #include "engine/internal.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "engine/idle_pages.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,6 +20,9 @@ enum { LEAST_BYTES = 64 << 10, MOST_BYTES = 64 << 20 };
  * readers, a short one, and a commit that deletes.  The version before took the whole table (260
  * KiB), and can at least be opened. */
 enum { REST_SHARE = 4, LEAST_REST_BYTES = 272 << 10 };
+
+/* Free pages that become room for the next commit. */
+enum { MAKE_ROOM_MS = 50, MOST_META_BYTES = 16 << 20 };
 
 /* A commit changes at most all of the metadata; mostly a small part of it. */
 static off_t wanted(const ash_engine *e)
@@ -43,6 +48,25 @@ static void fill(ash_engine *e, off_t bytes)
     }
 }
 
+static bool room_is_below(const ash_engine *e, off_t bytes)
+{
+    struct statvfs fs;
+    return e->reserve_fd >= 0 && fstatvfs(e->reserve_fd, &fs) == 0 &&
+           (uint64_t)fs.f_bavail * fs.f_frsize < (uint64_t)bytes;
+}
+
+/* What the last commits left has room on the disk, but LMDB takes pages that are free for longer
+ * first, and those may be holes. */
+static void make_room(ash_engine *e)
+{
+    int64_t deadline = ash__clock_ms() + MAKE_ROOM_MS;
+    ash_idle_pages *pages = ash__idle_pages_new(e);
+    if (pages != NULL && ash__idle_pages_taken(pages) > 0 &&
+        ash__metadata_is_whole(e, MOST_META_BYTES, deadline))
+        ash__idle_pages_punch(pages, deadline);
+    ash__idle_pages_free(pages);
+}
+
 void ash__reserve_open(ash_engine *e)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -66,17 +90,15 @@ void ash__reserve_open(ash_engine *e)
 
 void ash__reserve_refill(ash_engine *e)
 {
-    if (e->reserve_fd < 0 || e->reserve_whole)
+    if (e->reserve_fd < 0)
         return;
-    fill(e, wanted(e));
-    e->reserve_whole = e->reserve_bytes >= ASH_RESERVE_BYTES;
-}
-
-static bool room_is_below(const ash_engine *e, off_t bytes)
-{
-    struct statvfs fs;
-    return e->reserve_fd >= 0 && fstatvfs(e->reserve_fd, &fs) == 0 &&
-           (uint64_t)fs.f_bavail * fs.f_frsize < (uint64_t)bytes;
+    if (!e->reserve_whole) {
+        fill(e, wanted(e));
+        e->reserve_whole = e->reserve_bytes >= ASH_RESERVE_BYTES;
+    }
+    /* Before the writer runs nothing was changed yet. */
+    if (e->writer_runs && room_is_below(e, LEAST_REST_BYTES))
+        make_room(e);
 }
 
 bool ash__reserve_is_disk_full(const ash_engine *e)

@@ -27,7 +27,7 @@
 
 enum {
     MAKING = 60, /* about as many entries make an empty store */
-    CLOSING = 20 /* and so many give back what it has reserved, behind the commit that closes it */
+    CLOSING = 60 /* and so many give back what it has reserved, behind the commit that closes it */
 };
 
 typedef struct options {

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/format/pages.h"
 #include "engine/internal.h"
 
 #include <errno.h>
@@ -229,6 +230,119 @@ static void test_engine_tidy__a_whole_journal_is_given_back(void **state)
     journal_expect_up_to(f, 3);
 }
 
+/* ---- free pages of the metadata ---- */
+
+enum { ROWS = 360, ROW = 2000, ROUNDS = 6, LEFT = 3 /* of a round's */ };
+
+static int setup_rows(void **state)
+{
+    int result = setup(state);
+    fixture_index(*state, "c", "{\"name\": \"n\", \"key\": {\"n\": 1}}");
+    return result;
+}
+
+/* Many commits, and most of what they wrote is free at the end. */
+static void fill_and_empty(fixture *f, int32_t first)
+{
+    uint64_t rids[ROWS];
+    for (int32_t i = 0; i < ROWS; i++) {
+        bson_t *doc = fixture_chunk(first + i, i * 7919 % ROWS, ROW);
+        assert_ok(fixture_insert(f, "c", doc, ASH_ACK_APPLIED, &rids[i]), &f->err);
+        bson_destroy(doc);
+        if ((i + 1) % (ROWS / ROUNDS) == 0)
+            assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
+    }
+    for (int32_t i = 0; i < ROWS; i++) {
+        if (i % (ROWS / ROUNDS) >= LEFT)
+            assert_ok(fixture_delete(f, "c", rids[i]), &f->err);
+    }
+    assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
+}
+
+static void assert_rows(fixture *f, size_t more)
+{
+    uint64_t rids[ROWS];
+    ash_snapshot *snap = fixture_snapshot(f);
+    const ash_index *n = fixture_find_index(fixture_coll(f, snap, "c"), "n");
+    assert_int_equal(fixture_scan(f, snap, n, false, rids, ROWS), ROUNDS * LEFT + more);
+    ash__snapshot_close(snap);
+    fixture_check(f);
+}
+
+static uint64_t size_of_metadata(const fixture *f)
+{
+    struct stat st;
+    char *path = ash__path_join(f->folder, "meta.mdb");
+    assert_int_equal(stat(path, &st), 0);
+    ash__free(path);
+    return (uint64_t)st.st_size;
+}
+
+static void test_engine_tidy__free_pages_are_holes(void **state)
+{
+    fixture *f = *state;
+    fill_and_empty(f, 1);
+    uint64_t before = taken_by(f, "meta.mdb"), size = size_of_metadata(f);
+    assert_true(before >= ROWS * ROW);
+    fixture_close(f);
+    assert_true(taken_by(f, "meta.mdb") <= before / 4);
+    assert_true(size_of_metadata(f) >= size);
+    fixture_open(f);
+    assert_false(ash__engine_was_unclean(f->engine));
+    assert_rows(f, 0);
+    /* They are used again, and given back again. */
+    insert_all(f, ROWS + 1, ROWS + 1 + COUNT);
+    assert_true(size_of_metadata(f) <= size + (64 << 10));
+    fixture_close(f);
+    assert_true(taken_by(f, "meta.mdb") <= before / 4);
+    fixture_open(f);
+    assert_rows(f, COUNT);
+}
+
+/* The description of the newest commit is lost: the one before is there with all of its pages. */
+static void forget_newest_commit(const fixture *f)
+{
+    uint8_t metas[2][4096];
+    uint64_t last;
+    int fd;
+    char *path = ash__path_join(f->folder, "meta.mdb");
+    assert_int_equal(ash__file_open(path, O_RDWR, &fd, NULL), 0);
+    assert_int_equal(ash__file_read(fd, metas, sizeof metas, 0, NULL), 0);
+    int newest = ash__pages_commit(metas[1], &last) > ash__pages_commit(metas[0], &last);
+    memcpy(metas[newest], metas[!newest], sizeof metas[0]);
+    ash__pages_make_former(metas[newest]);
+    assert_int_equal(ash__file_write(fd, metas, sizeof metas, 0, NULL), 0);
+    ash__file_close(fd);
+    ash__free(path);
+}
+
+static void test_engine_tidy__the_commit_before_keeps_its_pages(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 3; i++) {
+        fill_and_empty(f, 1 + i * ROWS);
+        fixture_close(f);
+        forget_newest_commit(f);
+        fixture_open(f);
+        assert_true(ash__engine_was_unclean(f->engine));
+        assert_rows(f, (size_t)i * ROUNDS * LEFT);
+        fixture_reopen(f);
+        assert_rows(f, (size_t)i * ROUNDS * LEFT);
+    }
+}
+
+static void test_engine_tidy__pages_of_damaged_metadata_stay(void **state)
+{
+    static const ash_damage damage = {.findings = 1, .first = "made up"};
+    fixture *f = *state;
+    fill_and_empty(f, 1);
+    uint64_t before = taken_by(f, "meta.mdb");
+    ash__soundness_note(f->engine, &damage, NULL, 0);
+    fixture_close(f);
+    assert_true(taken_by(f, "meta.mdb") >= before);
+    fixture_open(f);
+}
+
 /* ---- a disk that does not, and one that is full ---- */
 
 static int no_punch(int fd, off_t offset, off_t len)
@@ -310,6 +424,32 @@ static void test_engine_tidy__a_full_disk_lets_read_and_delete(void **state)
     fixture_remove(small.folder);
 }
 
+/* What deletes finds no free page that has room on the disk. */
+static void test_engine_tidy__a_full_disk_lets_delete_among_holes(void **state)
+{
+    fixture *f = *state, small;
+    if (!open_on_small_disk(f, &small))
+        skip();
+    fixture_index(&small, "c", "{\"name\": \"n\", \"key\": {\"n\": 1}}");
+    fill_and_empty(&small, 1);
+    fixture_close(&small);
+    assert_true(taken_by(&small, "meta.mdb") < size_of_metadata(&small) / 2);
+    for (int32_t i = 0; i < ROUNDS; i++) {
+        fill_disk(&small);
+        fixture_open(&small);
+        for (int32_t rid = 1; rid < LEFT; rid++)
+            assert_ok(fixture_delete(&small, "c", (uint64_t)(i * (ROWS / ROUNDS) + rid)), &f->err);
+        assert_ok(ash__engine_flush(small.engine, 0, &f->err), &f->err);
+        fixture_close(&small);
+    }
+    fixture_open(&small);
+    assert_int_equal(fixture_count(&small, "c"), ROUNDS);
+    fixture_check(&small);
+    fixture_close(&small);
+    assert_int_equal(umount2(small.folder, MNT_DETACH), 0);
+    fixture_remove(small.folder);
+}
+
 /* ---- processes that end while they give back ---- */
 
 static int calls_left;
@@ -376,8 +516,9 @@ static void test_engine_tidy__each_step_may_be_the_last(void **state)
     fixture_open(f);
 }
 
-#define TEST(name)    cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define JOURNAL(name) cmocka_unit_test_setup_teardown(name, journal_setup, teardown)
+#define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define ROWS_TEST(name) cmocka_unit_test_setup_teardown(name, setup_rows, teardown)
+#define JOURNAL(name)   cmocka_unit_test_setup_teardown(name, journal_setup, teardown)
 
 int main(void)
 {
@@ -389,8 +530,12 @@ int main(void)
         JOURNAL(test_engine_tidy__the_journal_is_a_hole),
         JOURNAL(test_engine_tidy__the_journal_grows_again),
         JOURNAL(test_engine_tidy__a_whole_journal_is_given_back),
+        ROWS_TEST(test_engine_tidy__free_pages_are_holes),
+        ROWS_TEST(test_engine_tidy__the_commit_before_keeps_its_pages),
+        ROWS_TEST(test_engine_tidy__pages_of_damaged_metadata_stay),
         TEST(test_engine_tidy__failure_is_harmless),
         TEST(test_engine_tidy__a_full_disk_lets_read_and_delete),
+        TEST(test_engine_tidy__a_full_disk_lets_delete_among_holes),
         JOURNAL(test_engine_tidy__each_step_may_be_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
