@@ -8,6 +8,8 @@
 
 enum { MAX_FILES = 100, MAX_BYTES = 256 * 1024 * 1024 };
 
+static const char *const of_contents[] = {"store", "in", "refs"};
+
 /* Newest first, by their ids: who has just uploaded a file may soon ask for its digest. */
 static bson_t *pipeline_of(const ash_bucket *b, int64_t since_ms)
 {
@@ -16,6 +18,10 @@ static bson_t *pipeline_of(const ash_bucket *b, int64_t since_ms)
     uint32_t seconds = BSON_UINT32_TO_BE((uint32_t)(since_ms / 1000));
     memcpy(first.bytes, &seconds, sizeof seconds);
     bson_t *match = since_ms > 0 ? BCON_NEW("_id", "{", "$gte", BCON_OID(&first), "}") : bson_new();
+    /* Contents of trees have their digest in `_id`; of what is not kept as it is, or not in chunks,
+     * that of the chunks would say nothing. */
+    for (size_t i = 0; i < sizeof of_contents / sizeof of_contents[0]; i++)
+        BCON_APPEND(match, of_contents[i], "{", "$exists", BCON_BOOL(false), "}");
     char *attributes = ash__sprintf("%s.attributes", b->name);
     bson_t *stages =
         BCON_NEW("0", "{", "$match", BCON_DOCUMENT(match), "}", "1", "{", "$sort", "{", "_id",

@@ -127,6 +127,28 @@ static void test_bucket_care__missing_sums_of_recent_files(void **state)
     assert_int_equal(report.files, 1);
 }
 
+/* A tree's: what is in them is under its own digest. */
+static void test_bucket_care__contents_of_trees_get_no_sums(void **state)
+{
+    static const char *const fields[] = {
+        "\"store\": \"in\", \"in\": {\"$binary\": {\"base64\": \"YWJj\", \"subType\": \"00\"}}",
+        "\"in\": {\"$binary\": {\"base64\": \"YWJj\", \"subType\": \"00\"}}",
+        "\"store\": \"zstd\", \"size\": 3", "\"refs\": [1], \"refHistory\": [1]"};
+    fixture *f = *state;
+    ash_sum_missing_report report = ASH_SUM_MISSING_REPORT_INIT;
+    for (int id = 1; id <= 4; id++) {
+        char json[300];
+        snprintf(json, sizeof json,
+                 "{\"_id\": %d, \"length\": 0, \"chunkSize\": 16, "
+                 "\"uploadDate\": {\"$date\": {\"$numberLong\": \"1\"}}, %s}",
+                 id, fields[id - 1]);
+        support_insert(f->files, json);
+    }
+    assert_ok(ash_bucket_sum_missing(f->bucket, NULL, &report, &f->err), &f->err);
+    assert_int_equal(report.files, 0);
+    assert_int_equal(support_count(f->attributes, "{}"), 0);
+}
+
 static void test_bucket_care__sum_after_alter(void **state)
 {
     fixture *f = *state;
@@ -489,6 +511,7 @@ int main(void)
         T(recomputed_sum_shows_damage),
         T(missing_sums_are_bounded_and_pass_damage_over),
         T(missing_sums_of_recent_files),
+        T(contents_of_trees_get_no_sums),
         T(sum_after_alter),
         T(expired_files_go_with_their_chunks),
         T(expiry_is_bounded_and_can_be_taken_back),
