@@ -34,6 +34,10 @@
 
 enum { ASK_EVERY = 16 /* holes */ };
 
+typedef struct run_length {
+    uint64_t least, most; /* pages */
+} run_length;
+
 struct ash_idle_pages {
     ash_engine *engine;
     MDB_txn *txn;
@@ -167,22 +171,42 @@ static bool is_hole(int fd, off_t from, off_t end)
 #endif
 }
 
-void ash__idle_pages_punch(ash_idle_pages *p, int64_t deadline)
+/* The next run of pages that may go, from *from on; false: there is none. */
+static bool next_run(const ash_idle_pages *p, uint64_t *from, uint64_t *to)
 {
-    uint64_t given = 0, holes = 0;
-    for (uint64_t from = 2, to; from < p->count; from = to) {
-        bool goes = may_go(p, from);
-        for (to = from + 1; to < p->count && may_go(p, to) == goes;)
-            to++;
+    while (*from < p->count && !may_go(p, *from))
+        ++*from;
+    for (*to = *from; *to < p->count && may_go(p, *to);)
+        ++*to;
+    return *from < p->count;
+}
+
+/* false: this is the end. */
+static bool punch_runs(const ash_idle_pages *p, run_length length, int64_t deadline,
+                       uint64_t *given)
+{
+    uint64_t holes = 0;
+    for (uint64_t from = 2, to; next_run(p, &from, &to); from = to) {
         off_t at = (off_t)(from * p->page_bytes), past = (off_t)(to * p->page_bytes);
-        if (!goes || is_hole(p->fd, at, past))
+        if (to - from < length.least || to - from > length.most || is_hole(p->fd, at, past))
             continue;
         if (ash__io()->punch(p->fd, at, past - at) != 0)
-            break;
-        given += to - from;
+            return false;
+        *given += to - from;
         if (++holes % ASK_EVERY == 0 && ash__clock_ms() >= deadline)
-            break;
+            return false;
     }
+    return true;
+}
+
+void ash__idle_pages_punch(ash_idle_pages *p, int64_t deadline)
+{
+    /* A hole costs some 100 us whatever its size, and most are of one page. */
+    static const run_length turns[] = {{4, UINT64_MAX}, {2, 3}, {1, 1}};
+    uint64_t given = 0;
+    for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++)
+        if (!punch_runs(p, turns[i], deadline, &given))
+            break;
     ash__log(ASH_LOG_DEBUG, "%s gave %" PRIu64 " KiB of its metadata back", p->engine->folder,
              given * p->page_bytes >> 10);
 }

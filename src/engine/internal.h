@@ -205,8 +205,9 @@ struct ash_engine {
     struct ash_writer writer;
     pthread_t writer_thread;
     bool writer_runs;
-    bool closed_well; /* the writer has ended, and what it was given is committed */
-    bool has_rest;    /* so has the file `reserve`, what the next opening may need */
+    int64_t opened_ms; /* ash__clock_ms */
+    bool closed_well;  /* the writer has ended, and what it was given is committed */
+    bool has_rest;     /* so has the file `reserve`, what the next opening may need */
     ash_trim trim;
 
     ash_mutex watch_lock;
@@ -427,8 +428,9 @@ void ash__reserve_open(ash_engine *e); /* again: only a refill */
 void ash__reserve_refill(ash_engine *e);
 void ash__reserve_use(ash_engine *e); /* let it go, if the disk is full */
 void ash__reserve_let_go(ash_engine *e);
-/* Keep what it takes to open the store on a full disk, and to delete.  false: there is less. */
-bool ash__reserve_rest(ash_engine *e);
+/* Keep what it takes to open the store on a full disk, and to delete.  in_use: bytes of metadata that
+ * are not free.  false: there is less. */
+bool ash__reserve_rest(ash_engine *e, uint64_t in_use);
 bool ash__reserve_spend(ash_engine *e); /* before it is open; false: there is none */
 bool ash__reserve_is_disk_full(const ash_engine *e);
 void ash__reserve_close(ash_engine *e);

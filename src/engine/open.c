@@ -4,6 +4,7 @@
 #include "engine/journal.h"
 
 #include "base/fault.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/format/page.h"
@@ -232,6 +233,7 @@ static ash_engine *engine_new(const char *folder, const ash_engine_options *opts
     /* For as long as there is a mapping of the store's files. */
     ash__faults_enable();
     e->folder = ash__strdup(folder);
+    e->opened_ms = ash__clock_ms();
     e->lock = (ash_folder_lock)ASH_FOLDER_LOCK_INIT;
     e->journal.fd = -1;
     e->reserve_fd = -1;

@@ -17,12 +17,18 @@
 enum { LEAST_BYTES = 64 << 10, MOST_BYTES = 64 << 20 };
 
 /* A store that nobody has open keeps a part.  Whoever opens it on a full disk needs LMDB's table of
- * readers, a short one, and a commit that deletes.  The version before took the whole table (260
- * KiB), and can at least be opened. */
-enum { REST_SHARE = 4, LEAST_REST_BYTES = 272 << 10 };
+ * readers, a short one (open_env.c), and a commit that deletes, and one that closes.  Those change a
+ * page or two a level of each tree and index; of a store of a few pages at most all of them. */
+enum {
+    TABLE_BYTES = 68 << 10,
+    COMMIT_BYTES = 192 << 10,
+    CLOSING_BYTES = 64 << 10,
+    REST_SHARE = 32, /* of what is in use: for many deletions at once */
+    MOST_REST_BYTES = 1 << 20
+};
 
 /* Free pages that become room for the next commit. */
-enum { MAKE_ROOM_MS = 50, MOST_META_BYTES = 16 << 20 };
+enum { SCARCE_BYTES = 256 << 10, MAKE_ROOM_MS = 50, MOST_META_BYTES = 16 << 20 };
 
 /* A commit changes at most all of the metadata; mostly a small part of it. */
 static off_t wanted(const ash_engine *e)
@@ -97,7 +103,7 @@ void ash__reserve_refill(ash_engine *e)
         e->reserve_whole = e->reserve_bytes >= ASH_RESERVE_BYTES;
     }
     /* Before the writer runs nothing was changed yet. */
-    if (e->writer_runs && room_is_below(e, LEAST_REST_BYTES))
+    if (e->writer_runs && room_is_below(e, SCARCE_BYTES))
         make_room(e);
 }
 
@@ -120,11 +126,16 @@ void ash__reserve_let_go(ash_engine *e)
     }
 }
 
-bool ash__reserve_rest(ash_engine *e)
+static off_t rest_of(uint64_t in_use)
 {
-    off_t rest = wanted(e) / REST_SHARE;
-    if (rest < LEAST_REST_BYTES)
-        rest = LEAST_REST_BYTES;
+    uint64_t commit = in_use + CLOSING_BYTES < COMMIT_BYTES ? in_use + CLOSING_BYTES : COMMIT_BYTES;
+    uint64_t rest = TABLE_BYTES + (commit > in_use / REST_SHARE ? commit : in_use / REST_SHARE);
+    return (off_t)(rest < MOST_REST_BYTES ? rest : MOST_REST_BYTES);
+}
+
+bool ash__reserve_rest(ash_engine *e, uint64_t in_use)
+{
+    off_t rest = rest_of(in_use);
     if (e->reserve_fd < 0)
         return false;
     if (e->reserve_bytes > rest && ash__io()->ftruncate(e->reserve_fd, rest) == 0)

@@ -19,6 +19,8 @@
 
 /* Everybody who types a command waits for it; what is left is for the next one, or for who asks. */
 enum { TIDY_MS = 50 };
+/* But who waited long for the command does not notice some more. */
+enum { TIDY_SHARE = 8, MOST_TIDY_MS = 500 };
 
 /* What was free before this run is free because the metadata does not name it: that has to be looked
  * through first, which is worth it for some room, and as long as there is not much of it. */
@@ -83,29 +85,39 @@ static void give_segments_back(ash_engine *e, int64_t *deadline)
              (freed + more) >> 10);
 }
 
+static int64_t deadline_of(const ash_engine *e)
+{
+    int64_t now = ash__clock_ms(), share = (now - e->opened_ms) / TIDY_SHARE;
+    if (e->opts.tidy_ms != 0)
+        return now + e->opts.tidy_ms;
+    return now + (share < TIDY_MS ? TIDY_MS : share > MOST_TIDY_MS ? MOST_TIDY_MS : share);
+}
+
+static void give_all_back(ash_engine *e, ash_idle_pages *pages)
+{
+    int64_t deadline = deadline_of(e);
+    give_segments_back(e, &deadline);
+    ash__journal_give_back(&e->journal);
+    give_pages_back(e, pages, deadline);
+}
+
 void ash__tidy_at_close(ash_engine *e)
 {
     ash_damage damage;
     if (e->opts.read_only || e->opts.tidy_ms < 0 || !e->closed_well ||
         ash__engine_damage(e, &damage) || ash__folder_require(e, NULL) != 0)
         return;
-    if (!is_disk_roomy(e)) {
-        /* But what the last commit let go of it is there for the next run. */
-        ash__reserve_rest(e);
-        return;
-    }
-    int64_t deadline = ash__clock_ms() + (e->opts.tidy_ms != 0 ? e->opts.tidy_ms : TIDY_MS);
-    /* Unless free space is to stay on the disk, or the disk does not take it back. */
-    bool give_back = e->opts.trim_slack_bytes >= 0 && !e->trim.failed;
-    if (give_back) {
-        give_segments_back(e, &deadline);
-        ash__journal_give_back(&e->journal);
-    }
     ash_idle_pages *pages = ash__idle_pages_new(e);
-    if (give_back && pages != NULL)
-        give_pages_back(e, pages, deadline);
+    if (pages == NULL)
+        return;
+    bool is_roomy = is_disk_roomy(e);
+    /* Unless free space is to stay on the disk, or the disk does not take it back. */
+    if (is_roomy && e->opts.trim_slack_bytes >= 0 && !e->trim.failed)
+        give_all_back(e, pages);
+    /* On a full disk too: what the last commit let go of it is there for the next run. */
+    bool has_rest = ash__reserve_rest(e, ash__idle_pages_in_use(pages));
+    e->has_rest = is_roomy && has_rest;
     ash__idle_pages_free(pages);
-    e->has_rest = ash__reserve_rest(e);
 }
 
 void ash__tidy_readers(ash_engine *e)
