@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/codec/sketch.h"
 
+#include "base/bytes.h"
 #include "tree/codec/gear.h"
 
 /* Bits 43 to 47 choose: they know of the last 44 to 48 bytes.  What is below them makes the
@@ -60,7 +61,35 @@ int ash__sketch_alike(const ash_sketch *a, const ash_sketch *b)
     return alike;
 }
 
-int ash__sketch_features(const ash_sketch *s, uint64_t out[ASH_SKETCH_FEATURES])
+static uint8_t shorten(uint32_t slot)
+{
+    return slot == UINT32_MAX ? 0 : (uint8_t)(1 + slot % 255);
+}
+
+void ash__sketch_shorten(const ash_sketch *s, ash_short_sketch *out)
+{
+    for (int i = 0; i < ASH_SKETCH_SLOTS; i++)
+        out->slots[i] = shorten(s->slots[i]);
+}
+
+bool ash__sketch_read(const uint8_t *bytes, size_t len, ash_short_sketch *out)
+{
+    if (len != ASH_SKETCH_SLOTS && len != ASH_SKETCH_OLD_BYTES)
+        return false;
+    for (int i = 0; i < ASH_SKETCH_SLOTS; i++)
+        out->slots[i] = len == ASH_SKETCH_SLOTS ? bytes[i] : shorten(ash__get_le32(bytes + 4 * i));
+    return true;
+}
+
+int ash__sketch_alike_short(const ash_short_sketch *a, const ash_short_sketch *b)
+{
+    int alike = 0;
+    for (int i = 0; i < ASH_SKETCH_SLOTS; i++)
+        alike += a->slots[i] == b->slots[i] && a->slots[i] != 0;
+    return alike;
+}
+
+int ash__sketch_features(const ash_sketch *s, int32_t out[ASH_SKETCH_FEATURES])
 {
     enum { EACH = ASH_SKETCH_SLOTS / ASH_SKETCH_FEATURES };
     int count = 0;
@@ -73,7 +102,7 @@ int ash__sketch_features(const ash_sketch *s, uint64_t out[ASH_SKETCH_FEATURES])
             filled += s->slots[i] != UINT32_MAX;
         }
         if (filled == EACH)
-            out[count++] = mixed;
+            out[count++] = (int32_t)((uint32_t)f << 29 | (uint32_t)(mixed >> 35));
     }
     return count;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/content/write.h"
 
-#include "base/bytes.h"
-
 #include <string.h>
 
 /* Which earlier content a new one is a delta of: what the path had before, or one that is clearly
@@ -20,32 +18,29 @@ typedef struct likeness {
     int alike;
 } likeness;
 
-static bool read_sketch(ash_doc doc, ash_sketch *out)
+static bool read_sketch(ash_doc doc, ash_short_sketch *out)
 {
     ash_value v = ash__doc_get(doc, "sketch");
     uint32_t len = 0;
     const uint8_t *slots = v.type == BSON_TYPE_BINARY ? ash__value_binary_content(v, &len) : NULL;
-    if (slots == NULL || len != 4 * ASH_SKETCH_SLOTS)
-        return false;
-    for (int i = 0; i < ASH_SKETCH_SLOTS; i++)
-        out->slots[i] = ash__get_le32(slots + 4 * i);
-    return true;
+    return slots != NULL && ash__sketch_read(slots, len, out);
 }
 
 static void compare(const ash_content_writer *w, ash_doc doc, likeness *best)
 {
-    ash_sketch sketch;
+    ash_short_sketch own, sketch;
     ash_content_id id;
     if (!ash__content_id_from(ash__doc_get(doc, "_id"), &id) || !read_sketch(doc, &sketch))
         return;
-    int alike = ash__sketch_alike(&w->plan.sketch, &sketch);
+    ash__sketch_shorten(&w->plan.sketch, &own);
+    int alike = ash__sketch_alike_short(&own, &sketch);
     if (best->id.len == 0 || alike > best->alike)
         *best = (likeness){id, alike};
 }
 
 static void filter_features(const ash_sketch *sketch, bson_t *filter)
 {
-    uint64_t features[ASH_SKETCH_FEATURES];
+    int32_t features[ASH_SKETCH_FEATURES];
     bson_t in, list;
     char buf[ASH_KEY_CHARS];
     const char *key;
@@ -54,7 +49,7 @@ static void filter_features(const ash_sketch *sketch, bson_t *filter)
     bson_append_array_begin(&in, "$in", 3, &list);
     for (int i = 0; i < n; i++) {
         bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
-        bson_append_int64(&list, key, -1, (int64_t)features[i]);
+        bson_append_int32(&list, key, -1, features[i]);
     }
     bson_append_array_end(&in, &list);
     bson_append_document_end(filter, &in);

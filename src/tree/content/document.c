@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/content/write.h"
 
-#include "base/bytes.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -39,12 +38,12 @@ static void append_head(const ash_content_writer *w, const ash_content_id *id, i
         bson_append_utf8(out, "contentType", 11, w->content_type, -1);
 }
 
-/* What it is like (tree/codec/sketch.h): numbers to be found by, and what they were made of, little
- * endian. */
+/* What it is like (tree/codec/sketch.h): numbers to be found by, and a byte of each slot that they
+ * were made of. */
 static void append_sketch(const ash_sketch *sketch, bson_t *out)
 {
-    uint64_t features[ASH_SKETCH_FEATURES];
-    uint8_t slots[4 * ASH_SKETCH_SLOTS];
+    int32_t features[ASH_SKETCH_FEATURES];
+    ash_short_sketch slots;
     bson_t list;
     char buf[ASH_KEY_CHARS];
     const char *key;
@@ -54,12 +53,11 @@ static void append_sketch(const ash_sketch *sketch, bson_t *out)
     bson_append_array_begin(out, "features", 8, &list);
     for (int i = 0; i < n; i++) {
         bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
-        bson_append_int64(&list, key, -1, (int64_t)features[i]);
+        bson_append_int32(&list, key, -1, features[i]);
     }
     bson_append_array_end(out, &list);
-    for (int i = 0; i < ASH_SKETCH_SLOTS; i++)
-        ash__put_le32(slots + 4 * i, sketch->slots[i]);
-    bson_append_binary(out, "sketch", 6, BSON_SUBTYPE_BINARY, slots, sizeof slots);
+    ash__sketch_shorten(sketch, &slots);
+    bson_append_binary(out, "sketch", 6, BSON_SUBTYPE_BINARY, slots.slots, sizeof slots.slots);
 }
 
 static const char *store_of(const ash_plan *plan, bool inside)
