@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a twin has otherwise: ids, dates, and the digest as bytes. */
+/* What a twin has otherwise: ids, dates (of tags, too), and the digest as bytes. */
 static bool is_own(const bson_iter_t *it)
 {
-    static const char *const names[] = {"_id", "parent", "sha", "in"};
+    static const char *const names[] = {"_id", "parent", "sha", "in", "tagged"};
     for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++)
         if (strcmp(bson_iter_key(it), names[i]) == 0)
             return true;
