@@ -128,6 +128,7 @@ typedef struct ash_object_capabilities {
     bool transactions;   /* ash_op.transaction */
     bool metadata;       /* of stores */
     bool compression;    /* of stores */
+    bool placement;      /* replicas, cluster, placement_tags, storage in memory */
     bool versions;       /* keep rules; listing, reading, restoring and pruning versions */
     bool locks;          /* ash_object_store_lock(), fences, lock events */
     bool indexed_tags;   /* a filter on tags does not look at all objects */

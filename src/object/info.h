@@ -39,7 +39,7 @@
 #define ASH_NUID_TEXT_BYTES       23 /* 22 of base62, and NUL */
 
 struct ash_object {
-    bson_t document; /* its own; what is below points into it, but for the numbers */
+    bson_t *document; /* its own; what is below points into it, but for the numbers */
     const char *name, *description, *store, *nuid, *link_store, *link_name, *content_type;
     const char *encoding, *archive_store, *archive_name;
     char digest[64]; /* in the ADR's notation, where it is one of ours; else as it came, cut */
@@ -77,7 +77,7 @@ int ash__object_meta_check(const ash_object_meta *meta, bool put, ash_error *err
 /* A configuration with its own copies; defaults are filled in (replicas 1, chunk size, digest). */
 typedef struct ash_object_config_copy {
     ash_object_config config; /* its pointers lead into what follows */
-    bson_t metadata, placement_tags;
+    bson_t *metadata, *placement_tags;
     char *texts[3];
 } ash_object_config_copy;
 /* Checks what no backend can have.  Release also after a failure. */

@@ -37,11 +37,16 @@ struct ash_object_store {
     ash_object_manager *manager;
     char *name;                /* set and freed by the core */
     ash_object_store *archive; /* the core's */
+    /* Filled in by the backend: what puts get that say nothing. */
+    int32_t chunk_size;     /* 0: 128 KiB */
+    ash_digest_kind digest; /* 0: SHA-256 */
+    bool encode;            /* with zstd */
 };
 
 /* Bytes on their way in (a backend's embeds it first), … */
 typedef struct ash_object_sink {
     ash_object_store *store;
+    bool hashes; /* set when it opens: it makes the digest itself, by sink_digest */
 } ash_object_sink;
 
 /* … and out. */
@@ -66,9 +71,10 @@ struct ash_object_watch {
 typedef struct ash_object_put_request {
     const ash_object *object; /* as it will be, but for size, chunks, digest, mtime, revision and
                                  expires: store, nuid (new), options.max_chunk_size, encoding are
-                                 set */
+                                 set; lives until sink_seal */
     const ash_object_change_options *opts; /* the backend may look at the conditions early */
-    const ash_op *op;                      /* without a transaction */
+    ash_digest_kind digest;
+    const ash_op *op; /* without a transaction */
 } ash_object_put_request;
 
 /* A change of the object `name`. */
@@ -116,6 +122,8 @@ struct ash_object_ops {
     int (*sink_write)(ash_object_sink *k, const void *data, size_t len, ash_error *err);
     /* Every byte is stored and acknowledged when it returns 0.  Once. */
     int (*sink_seal)(ash_object_sink *k, ash_error *err);
+    /* Of a sealed sink that hashes; in the ADR's notation.  NULL: no sink does. */
+    int (*sink_digest)(ash_object_sink *k, char out[64], ash_error *err);
     /* Conditions, quota, fence, and then the object, in one commit.  object: as in the request, now
      * with size, chunks and digest; *out: with the rest.  After a failure it may be called again, or
      * the sink is freed. */

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Managers: which backend an address is for; making, finding and deleting stores. */
+#include "object/core.h"
+
+#include "base/mem.h"
+#include "base/options.h"
+
+#include <string.h>
+
+ash_op ash__object_op(const ash_op *op)
+{
+    ash_op copy = ASH_OP_INIT;
+    if (op != NULL)
+        (void)ash__options_copy(&copy, sizeof copy, op, NULL);
+    return copy;
+}
+
+int ash__object_require(const ash_object_manager *m, bool can, const char *what, ash_error *err)
+{
+    if (can)
+        return 0;
+    return ash__fail(err, ASH_EUNSUPPORTED, "%s: object stores here (%s) do not have it", what,
+                     m->can.backend);
+}
+
+int ash__object_outside(const ash_op *op, ash_error *err)
+{
+    if (op == NULL || op->transaction == NULL)
+        return 0;
+    return ash__fail(err, ASH_ESTATE, "this cannot be part of a transaction");
+}
+
+/* ---- opening ---- */
+
+/* An address may hold a password: its scheme is all that is shown. */
+static int refuse_uri(const char *uri, ash_error *err)
+{
+    const char *colon = strstr(uri, "://");
+    bool nats = strncmp(uri, "nats://", 7) == 0 || strncmp(uri, "tls://", 6) == 0;
+    if (nats)
+        return ash__fail(err, ASH_EUNSUPPORTED, "this build lacks JetStream (libnats)");
+    if (colon != NULL)
+        return ash__fail(err, ASH_EUNSUPPORTED, "nothing here opens %.*s addresses",
+                         (int)(colon - uri), uri);
+    return ash__fail(err, ASH_EINVAL, "that is no address of object stores");
+}
+
+int ash_object_manager_open(const char *uri, const ash_object_manager_options *opts,
+                            ash_object_manager **out, ash_error *err)
+{
+    ash_object_manager_options o;
+    ash_assert(uri != NULL && out != NULL);
+    *out = NULL;
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc != 0)
+        return rc;
+    for (const ash_object_backend *const *b = ash__object_backends; *b != NULL; b++)
+        if ((*b)->accepts(uri))
+            return (*b)->open(uri, &o, out, err);
+    return refuse_uri(uri, err);
+}
+
+int ash_object_manager_new(ash_store *store, const ash_object_manager_options *opts,
+                           ash_object_manager **out, ash_error *err)
+{
+    ash_object_manager_options o;
+    ash_assert(store != NULL && out != NULL);
+    *out = NULL;
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc != 0)
+        return rc;
+    for (const ash_object_backend *const *b = ash__object_backends; *b != NULL; b++)
+        if ((*b)->open_on != NULL)
+            return (*b)->open_on(store, &o, out, err);
+    return ash__fail(err, ASH_EUNSUPPORTED, "this build keeps no objects on stores");
+}
+
+void ash_object_manager_close(ash_object_manager *m)
+{
+    if (m != NULL)
+        m->ops->close(m);
+}
+
+int ash_object_manager_capabilities(ash_object_manager *m, ash_object_capabilities *out,
+                                    ash_error *err)
+{
+    m->can.size = sizeof m->can;
+    return ash__out_copy(out, &m->can, sizeof m->can, err);
+}
+
+/* ---- stores ---- */
+
+static int copy_config(const ash_object_manager *m, const ash_object_config *theirs,
+                       ash_object_config_copy *out, ash_error *err)
+{
+    ash_object_config c;
+    memset(out, 0, sizeof *out);
+    int rc = ash__options_copy(&c, sizeof c, theirs, err);
+    if (rc == 0)
+        rc = ash__object_config_copy(&c, out, err);
+    if (rc == 0)
+        rc = ash__object_config_allowed(&out->config, &m->can, err);
+    return rc;
+}
+
+static void bind_name(ash_object_store *s, ash_object_manager *m, const char *name)
+{
+    s->manager = m;
+    s->name = ash__strdup(name);
+    s->archive = NULL;
+}
+
+int ash_object_manager_create(ash_object_manager *m, const ash_object_config *config,
+                              const ash_op *op, ash_object_store **out, ash_error *err)
+{
+    ash_object_config_copy copy;
+    ash_object_store *s = NULL;
+    ash_assert(m != NULL && config != NULL);
+    ash_op own = ash__object_op(op);
+    int rc = copy_config(m, config, &copy, err);
+    if (rc == 0)
+        rc = ash__object_outside(&own, err);
+    if (rc == 0)
+        rc = m->ops->create(m, &copy.config, &own, &s, err);
+    if (rc == 0)
+        bind_name(s, m, copy.config.name);
+    if (out != NULL)
+        *out = s;
+    else
+        ash_object_store_close(s);
+    ash__object_config_release(&copy);
+    return rc;
+}
+
+int ash_object_manager_bind(ash_object_manager *m, const char *name, const ash_op *op,
+                            ash_object_store **out, ash_error *err)
+{
+    ash_assert(m != NULL && name != NULL && out != NULL);
+    *out = NULL;
+    ash_op own = ash__object_op(op);
+    int rc = ash__object_store_name_check(name, err);
+    if (rc == 0)
+        rc = m->ops->bind(m, name, &own, out, err);
+    if (rc == 0)
+        bind_name(*out, m, name);
+    return rc;
+}
+
+int ash_object_manager_update(ash_object_manager *m, const ash_object_config *config,
+                              const ash_op *op, ash_error *err)
+{
+    ash_object_config_copy copy;
+    ash_assert(m != NULL && config != NULL);
+    ash_op own = ash__object_op(op);
+    int rc = copy_config(m, config, &copy, err);
+    if (rc == 0)
+        rc = ash__object_outside(&own, err);
+    if (rc == 0)
+        rc = m->ops->update(m, &copy.config, &own, err);
+    ash__object_config_release(&copy);
+    return rc;
+}
+
+int ash_object_manager_delete(ash_object_manager *m, const char *name, const ash_op *op,
+                              ash_error *err)
+{
+    ash_assert(m != NULL && name != NULL);
+    ash_op own = ash__object_op(op);
+    int rc = ash__object_store_name_check(name, err);
+    if (rc == 0)
+        rc = ash__object_outside(&own, err);
+    return rc == 0 ? m->ops->remove(m, name, &own, err) : rc;
+}
+
+int ash_object_manager_list(ash_object_manager *m, const ash_op *op,
+                            ash_object_status_listing **out, ash_error *err)
+{
+    ash_assert(m != NULL && out != NULL);
+    ash_op own = ash__object_op(op);
+    *out = ash__status_listing_new();
+    int rc = m->ops->list(m, &own, *out, err);
+    ash__status_listing_sort(*out);
+    if (rc != 0) {
+        ash_object_status_listing_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}

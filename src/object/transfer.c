@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "object/transfer.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { PIECE = 1024 * 1024 };
+
+static bool view(const ash_object *o, const char *field, bson_t *out)
+{
+    bson_iter_t it;
+    const uint8_t *data;
+    uint32_t len;
+    if (!bson_iter_init_find(&it, o->document, field))
+        return false;
+    if (BSON_ITER_HOLDS_ARRAY(&it))
+        bson_iter_array(&it, &len, &data);
+    else
+        bson_iter_document(&it, &len, &data);
+    return bson_init_static(out, data, len);
+}
+
+void ash__object_said(const ash_object *o, const ash_object_store *to, ash_object_said *out)
+{
+    ash_digest_kind kind;
+    uint8_t bytes[32];
+    size_t len;
+    ash_object_meta *m = &out->meta;
+    *m = (ash_object_meta)ASH_OBJECT_META_INIT;
+    m->name = o->name;
+    m->description = o->description;
+    m->headers = view(o, "headers", &out->headers) ? &out->headers : NULL;
+    m->metadata = view(o, "metadata", &out->metadata) ? &out->metadata : NULL;
+    m->tags = view(o, "tags", &out->tags) ? &out->tags : NULL;
+    m->chunk_size = o->chunk_size <= ASH_CHUNK_SIZE_MAX ? o->chunk_size : 0;
+    if (to->manager->can.digests && ash__digest_parse(o->digest, &kind, bytes, &len))
+        m->digest = kind;
+}
+
+static int report(ash_object_transfer *t, size_t more, ash_error *err)
+{
+    t->done += (int64_t)more;
+    if (t->progress == NULL || t->progress(t->progress_ctx, "bytes", t->done, t->total))
+        return 0;
+    return ash__fail(err, ASH_EINTERRUPTED, "stopped");
+}
+
+static int pump(ash_object_transfer *t, ash_object_reader *r, ash_object_writer *w, ash_error *err)
+{
+    uint8_t *piece = ash__try_alloc(PIECE);
+    size_t got = 1;
+    int rc = 0;
+    if (piece == NULL)
+        return ash__fail(err, ASH_ENOMEM, "no memory for %d bytes", PIECE);
+    while (rc == 0 && got > 0) {
+        rc = ash_object_reader_read(r, piece, PIECE, &got, err);
+        if (rc == 0)
+            rc = ash_object_writer_write(w, piece, got, err);
+        if (rc == 0)
+            rc = report(t, got, err);
+    }
+    ash__free(piece);
+    return rc;
+}
+
+/* Digests of two kinds cannot be compared: then the source's was, while it was read. */
+static int compare(const ash_object *object, const ash_object_writer *w, ash_error *err)
+{
+    const char *a = object->digest, *b = ash__object_writer_object(w)->digest;
+    ash_digest_kind kind_a, kind_b;
+    uint8_t bytes_a[32], bytes_b[32];
+    size_t len;
+    if (!ash__digest_parse(a, &kind_a, bytes_a, &len) ||
+        !ash__digest_parse(b, &kind_b, bytes_b, &len) || kind_a != kind_b ||
+        memcmp(bytes_a, bytes_b, len) == 0)
+        return 0;
+    return ash__fail(err, ASH_ECORRUPT, "the bytes of %.200s do not give its digest", object->name);
+}
+
+int ash__transfer_bytes(ash_object_transfer *t, const ash_object *object, ash_object_writer *w,
+                        ash_error *err)
+{
+    ash_object_read_options o = ASH_OBJECT_READ_OPTIONS_INIT;
+    ash_object_reader *r = NULL;
+    o.no_follow = true;
+    int rc = ash_object_store_open_reader(t->from, object->name, &o, t->op, &r, err);
+    if (rc == 0 && ash_object_reader_object(r)->revision != object->revision)
+        rc = ash__fail(err, ASH_ECONFLICT, "%.200s was changed meanwhile", object->name);
+    if (rc == 0)
+        rc = pump(t, r, w, err);
+    ash_object_reader_free(r);
+    if (rc == 0)
+        rc = ash_object_writer_seal(w, err);
+    return rc == 0 ? compare(object, w, err) : rc;
+}
