@@ -221,7 +221,7 @@ static int trim(ash_docs_commit *c, const char *name, ash_error *err)
 /* What was current, once its document has made way. */
 static int retire(ash_docs_commit *c, const ash_object *old, const ash_object *heir, ash_error *err)
 {
-    bool same = heir != NULL && strcmp(heir->nuid, old->nuid) == 0;
+    bool same = heir != NULL && ash__docs_has_bytes(heir) && strcmp(heir->nuid, old->nuid) == 0;
     bool kept = ash__docs_keeps(&c->config.copy.config) && !ash__docs_is_over(old, c->now_ms);
     int rc = kept ? write_version(c, old, err) : 0;
     if (rc == 0 && kept)
