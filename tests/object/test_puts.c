@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static ash_object *put_meta(fixture *f, const ash_object_meta *meta, const void *data, size_t len)
