@@ -10,6 +10,7 @@
 #include <ashlar/lock.h>
 #include <ashlar/log.h>
 #include <ashlar/maintain.h>
+#include <ashlar/object.h>
 #include <ashlar/store.h>
 #include <ashlar/tree.h>
 

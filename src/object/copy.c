@@ -27,14 +27,21 @@ static bool same_field(const ash_object *a, const ash_object *b, const char *fie
     return ash__value_identical(ash__value_of_iter(&x), ash__value_of_iter(&y));
 }
 
-static bool is_same(const ash_object *a, const ash_object *b)
+/* A link into the store that is copied leads into the copy. */
+static const char *link_store(const copy_run *c, const ash_object *o)
+{
+    return strcmp(o->link_store, c->transfer.from->name) == 0 ? c->transfer.to->name
+                                                              : o->link_store;
+}
+
+static bool is_same(const copy_run *c, const ash_object *a, const ash_object *b)
 {
     static const char *const fields[] = {"description", "headers", "metadata",
                                          "tags",        "size",    "digest"};
     if (ash_object_is_link(a) != ash_object_is_link(b) || a->deleted != b->deleted)
         return false;
     if (ash_object_is_link(a))
-        return strcmp(a->link_store, b->link_store) == 0 &&
+        return strcmp(link_store(c, a), b->link_store) == 0 &&
                strcmp(a->link_name != NULL ? a->link_name : "",
                       b->link_name != NULL ? b->link_name : "") == 0;
     for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++)
@@ -71,15 +78,12 @@ static int bring_bytes(copy_run *c, const ash_object *object, const ash_object_c
     return rc;
 }
 
-/* A link into the store that is copied leads into the copy. */
 static int bring_link(copy_run *c, const ash_object *object, const ash_object_change_options *o,
                       ash_error *err)
 {
     ash_object_store *to = c->transfer.to;
-    const char *store =
-        strcmp(object->link_store, c->transfer.from->name) == 0 ? to->name : object->link_store;
     bson_t *set = BCON_NEW("bucket", BCON_UTF8(to->name), "options", "{", "link", "{", "bucket",
-                           BCON_UTF8(store), "name",
+                           BCON_UTF8(link_store(c, object)), "name",
                            BCON_UTF8(object->link_name != NULL ? object->link_name : ""), "}", "}",
                            "expires", BCON_NULL, "revision", BCON_NULL, "mtime", BCON_NULL);
     ash_object_request r = {object->name, o, c->transfer.op};
@@ -129,7 +133,7 @@ static int copy_one(copy_run *c, const ash_object *object, ash_error *err)
     int rc = look(c, object->name, &there, err);
     if (rc != 0)
         return rc;
-    bool skip = there != NULL ? is_same(object, there) : object->deleted;
+    bool skip = there != NULL ? is_same(c, object, there) : object->deleted;
     bool other = there != NULL && !there->deleted && c->opts->keep_existing;
     if (skip || other) {
         c->report->skipped++;

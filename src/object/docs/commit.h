@@ -60,7 +60,9 @@ int ash__commit_rewrite(ash_docs_commit *c, const ash_object *old, const ash_obj
 
 /* What an object's document and bytes count for. */
 int64_t ash__docs_cost(const ash_object *o);
-bool ash__docs_has_bytes(const ash_object *o);    /* a file of its nuid */
+bool ash__docs_has_bytes(const ash_object *o); /* a file of its nuid */
+/* What has the file; bson_destroy(). */
+bson_t *ash__docs_filter_bytes(const char *nuid);
 bool ash__docs_keeps(const ash_object_config *c); /* versions */
 
 #define ASH_FIELD_STORED "stored" /* bytes of the file, where that is not the size */

@@ -102,11 +102,16 @@ int ash__commit_rewrite(ash_docs_commit *c, const ash_object *old, const ash_obj
 
 /* ---- bytes ---- */
 
+bson_t *ash__docs_filter_bytes(const char *nuid)
+{
+    return BCON_NEW("nuid", BCON_UTF8(nuid), "deleted", "{", "$exists", BCON_BOOL(false), "}",
+                    "archive", "{", "$exists", BCON_BOOL(false), "}");
+}
+
 static int is_named(ash_docs_commit *c, ash_collection *where, const char *nuid, bool *out,
                     ash_error *err)
 {
-    bson_t *filter = BCON_NEW("nuid", BCON_UTF8(nuid), "deleted", "{", "$exists", BCON_BOOL(false),
-                              "}", "archive", "{", "$exists", BCON_BOOL(false), "}");
+    bson_t *filter = ash__docs_filter_bytes(nuid);
     bson_t *only_id = BCON_NEW("_id", BCON_INT32(1)), doc;
     ash_find_options o = ash__docs_find_options(&c->op);
     o.projection = only_id;

@@ -98,11 +98,11 @@ static int look_at_file(ash_docs *s, ash_doc doc, const ash_op *op, bool dry_run
 {
     orphan_call call = {.nuid = ash__doc_utf8(doc, "_id", "")};
     ash_object *o = NULL;
-    bson_t *filter = BCON_NEW("nuid", BCON_UTF8(call.nuid));
+    bson_t *filter = ash__docs_filter_bytes(call.nuid);
     int rc = ash__docs_find(s->meta, filter, op, &o, err);
     if (rc == 0 && o == NULL)
         rc = ash__docs_find(s->versions, filter, op, &o, err);
-    *orphan = rc == 0 && (o == NULL || !ash__docs_has_bytes(o));
+    *orphan = rc == 0 && o == NULL;
     if (*orphan && !dry_run) {
         ash_docs_change change = {.op = op, .care = true, .fn = drop_file, .ctx = &call};
         rc = ash__docs_commit(s, &change, err);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Of the docs backend alone: what its documents are, how drivers see the bytes, changes as part of a
+ * caller's transaction. */
+#include "support.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct docs {
+    fixture *f;
+    ash_store *store;
+    ash_object_manager *manager;
+    ash_object_store *objects;
+    ash_error err;
+} docs;
+
+/* f's own manager is closed meanwhile: a folder is held by one. */
+static void open_docs(fixture *f, docs *d)
+{
+    ash_object_manager_options o = ASH_OBJECT_MANAGER_OPTIONS_INIT;
+    ash_store_options so = ASH_STORE_OPTIONS_INIT;
+    const char *uri = getenv("ASH_OBJECT_STORE");
+    memset(d, 0, sizeof *d);
+    d->f = f;
+    ash_object_store_close(f->store);
+    ash_object_manager_close(f->manager);
+    so.default_db = f->db;
+    assert_ok(ash_store_open(uri != NULL ? uri : f->folder, &so, &d->store, &d->err), &d->err);
+    assert_ok(ash_object_manager_new(d->store, &o, &d->manager, &d->err), &d->err);
+    assert_ok(ash_object_manager_bind(d->manager, support_name(f, ""), NULL, &d->objects, &d->err),
+              &d->err);
+}
+
+static void close_docs(docs *d)
+{
+    fixture *f = d->f;
+    ash_object_store_close(d->objects);
+    ash_object_manager_close(d->manager);
+    ash_store_close(d->store);
+    support_open(f, &f->manager);
+    assert_ok(ash_object_manager_bind(f->manager, support_name(f, ""), NULL, &f->store, &f->err),
+              &f->err);
+}
+
+static bson_t *find(docs *d, const char *suffix, const char *json)
+{
+    char *name = suffix[0] == '*' ? ash__strdup(suffix + 1)
+                                  : ash__sprintf("objects.%s.%s", support_name(d->f, ""), suffix);
+    bson_t *filter = bson_new_from_json((const uint8_t *)json, -1, NULL), doc, *out;
+    ash_collection *c = NULL;
+    assert_ok(ash_collection_new(d->store, NULL, name, &c, &d->err), &d->err);
+    assert_ok(ash_collection_find_one(c, filter, NULL, &doc, &d->err), &d->err);
+    out = bson_copy(&doc);
+    bson_destroy(&doc);
+    bson_destroy(filter);
+    ash_collection_free(c);
+    ash__free(name);
+    return out;
+}
+
+static int64_t count(docs *d, const char *suffix)
+{
+    char *name = ash__sprintf("objects.%s.%s", support_name(d->f, ""), suffix);
+    ash_collection *c = NULL;
+    bson_t filter = BSON_INITIALIZER;
+    int64_t n = 0;
+    assert_ok(ash_collection_new(d->store, NULL, name, &c, &d->err), &d->err);
+    assert_ok(ash_collection_count(c, &filter, NULL, &n, &d->err), &d->err);
+    ash_collection_free(c);
+    ash__free(name);
+    return n;
+}
+
+static void expect_fields(const bson_t *doc, const char *names)
+{
+    char got[512] = "";
+    bson_iter_t it;
+    assert_true(bson_iter_init(&it, doc));
+    while (bson_iter_next(&it)) {
+        size_t at = strlen(got);
+        snprintf(got + at, sizeof got - at, "%s%s", at > 0 ? " " : "", bson_iter_key(&it));
+    }
+    assert_string_equal(got, names);
+}
+
+static void put(docs *d, const char *name, const char *text)
+{
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    meta.name = name;
+    assert_ok(ash_object_store_put_bytes(d->objects, &meta, text, strlen(text), NULL, NULL, NULL,
+                                         &d->err),
+              &d->err);
+}
+
+static void test_object_documents__fields(void **state)
+{
+    docs d;
+    open_docs(*state, &d);
+    put(&d, "a", "text");
+    bson_t *doc = find(&d, "meta", "{\"_id\": \"a\"}");
+    expect_fields(doc, "_id name options bucket nuid size mtime chunks digest revision");
+    bson_destroy(doc);
+    doc = find(&d, "*objects.stores", "{}");
+    expect_fields(doc, "_id bucket generation created config revision bytes objects");
+    bson_destroy(doc);
+    doc = find(&d, "files", "{\"filename\": \"a\"}");
+    expect_fields(doc, "_id length chunkSize uploadDate filename");
+    bson_iter_t it;
+    assert_true(bson_iter_init_find(&it, doc, "_id") && BSON_ITER_HOLDS_UTF8(&it));
+    assert_int_equal(strlen(bson_iter_utf8(&it, NULL)), 22);
+    bson_destroy(doc);
+    close_docs(&d);
+}
+
+static void test_object_documents__bytes_are_a_buckets_file(void **state)
+{
+    docs d;
+    ash_bucket *bucket = NULL;
+    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
+    ash_download *down = NULL;
+    char got[16];
+    size_t n = 0;
+    open_docs(*state, &d);
+    char *name = ash__sprintf("objects.%s", support_name(d.f, ""));
+    o.bucket_name = name;
+    put(&d, "a", "text");
+    assert_ok(ash_bucket_new(d.store, &o, &bucket, &d.err), &d.err);
+    assert_ok(ash_bucket_open_download_stream_by_name(bucket, "a", NULL, &down, &d.err), &d.err);
+    assert_ok(ash_download_read(down, got, sizeof got, &n, &d.err), &d.err);
+    assert_int_equal(n, 4);
+    assert_memory_equal(got, "text", 4);
+    ash_download_free(down);
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    meta.name = "b";
+    assert_ok(ash_object_store_update_meta(d.objects, "a", &meta, NULL, NULL, NULL, &d.err),
+              &d.err);
+    assert_ok(ash_bucket_open_download_stream_by_name(bucket, "b", NULL, &down, &d.err), &d.err);
+    ash_download_free(down);
+    ash_bucket_free(bucket);
+    ash__free(name);
+    close_docs(&d);
+}
+
+/* An overwrite leaves one file, a deletion none. */
+static void test_object_documents__nothing_is_left(void **state)
+{
+    docs d;
+    open_docs(*state, &d);
+    for (int i = 0; i < 5; i++)
+        put(&d, "a", "text");
+    assert_int_equal(count(&d, "files"), 1);
+    assert_int_equal(count(&d, "chunks"), 1);
+    assert_int_equal(count(&d, "meta"), 1);
+    assert_ok(ash_object_store_delete(d.objects, "a", NULL, NULL, NULL, &d.err), &d.err);
+    assert_int_equal(count(&d, "files"), 0);
+    assert_int_equal(count(&d, "chunks"), 0);
+    assert_int_equal(count(&d, "attributes"), 0);
+    assert_int_equal(count(&d, "meta"), 1);
+    assert_int_equal(count(&d, "versions"), 0);
+    close_docs(&d);
+}
+
+/* A store of the same name later has collections of its own. */
+static void test_object_documents__generations(void **state)
+{
+    docs d;
+    open_docs(*state, &d);
+    ash_object_config config = ASH_OBJECT_CONFIG_INIT;
+    ash_object_store *second = NULL;
+    put(&d, "a", "text");
+    assert_ok(ash_object_manager_delete(d.manager, support_name(d.f, ""), NULL, &d.err), &d.err);
+    config.name = support_name(d.f, "");
+    assert_ok(ash_object_manager_create(d.manager, &config, NULL, &second, &d.err), &d.err);
+    bson_t *doc = find(&d, "*objects.stores", "{\"generation\": 2}");
+    bson_iter_t it;
+    char wanted[80];
+    snprintf(wanted, sizeof wanted, "objects.%s.2", support_name(d.f, ""));
+    assert_true(bson_iter_init_find(&it, doc, "bucket"));
+    assert_string_equal(bson_iter_utf8(&it, NULL), wanted);
+    bson_destroy(doc);
+    assert_int_equal(count(&d, "meta"), 0);
+    ash_object_store_close(second);
+    close_docs(&d);
+}
+
+/* ---- in a caller's transaction ---- */
+
+typedef struct both {
+    docs *d;
+    ash_object_writer *w;
+    int fail;
+} both;
+
+static int put_and_note(ash_transaction *t, void *ctx, ash_error *err)
+{
+    both *b = ctx;
+    ash_op op = ASH_OP_INIT;
+    ash_insert_options io = ASH_INSERT_OPTIONS_INIT;
+    ash_collection *notes = NULL;
+    bson_t *doc = BCON_NEW("note", "x");
+    op.transaction = t;
+    io.op = op;
+    int rc = ash_collection_new(b->d->store, NULL, "notes", &notes, err);
+    if (rc == 0)
+        rc = ash_object_writer_finish(b->w, &op, NULL, err);
+    if (rc == 0)
+        rc = ash_object_store_delete(b->d->objects, "old", NULL, &op, NULL, err);
+    if (rc == 0)
+        rc = ash_collection_insert_one(notes, doc, &io, err);
+    if (rc == 0 && b->fail != 0)
+        rc = ash__fail(err, b->fail, "on purpose");
+    ash_collection_free(notes);
+    bson_destroy(doc);
+    return rc;
+}
+
+static void test_object_documents__transactions(void **state)
+{
+    docs d;
+    open_docs(*state, &d);
+    both b = {.d = &d, .fail = ASH_EIO};
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    ash_object *o = NULL;
+    put(&d, "old", "text");
+    meta.name = "new";
+    assert_ok(ash_object_store_open_writer(d.objects, &meta, NULL, NULL, &b.w, &d.err), &d.err);
+    assert_ok(ash_object_writer_write(b.w, "text", 4, &d.err), &d.err);
+    assert_int_equal(ash_store_transact(d.store, put_and_note, &b, NULL, &d.err), ASH_ESTATE);
+    assert_ok(ash_object_writer_seal(b.w, &d.err), &d.err);
+    assert_int_equal(ash_store_transact(d.store, put_and_note, &b, NULL, &d.err), ASH_EIO);
+    assert_ok(ash_object_store_info(d.objects, "old", NULL, NULL, &o, &d.err), &d.err);
+    ash_object_free(o);
+    assert_int_equal(ash_object_store_info(d.objects, "new", NULL, NULL, &o, &d.err),
+                     ASH_ENOTFOUND);
+    b.fail = 0;
+    assert_ok(ash_store_transact(d.store, put_and_note, &b, NULL, &d.err), &d.err);
+    ash_object_writer_free(b.w);
+    assert_ok(ash_object_store_info(d.objects, "new", NULL, NULL, &o, &d.err), &d.err);
+    ash_object_free(o);
+    assert_int_equal(ash_object_store_info(d.objects, "old", NULL, NULL, &o, &d.err),
+                     ASH_ENOTFOUND);
+    close_docs(&d);
+    support_expect_sound(d.f, d.f->store);
+}
+
+#define T(name)                                                                                    \
+    cmocka_unit_test_setup_teardown(test_object_documents__##name, support_setup, support_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(fields), T(bytes_are_a_buckets_file), T(nothing_is_left), T(generations), T(transactions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

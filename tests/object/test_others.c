@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What involves other stores, other threads, other work: copies, archives, transactions, contention. */
+#include "support.h"
+
+#include "base/clock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- copies ---- */
+
+static void copy(fixture *f, ash_object_store *to, const ash_object_copy_options *o, int objects,
+                 int skipped)
+{
+    ash_object_copy_report r = ASH_OBJECT_COPY_REPORT_INIT;
+    assert_ok(ash_object_store_copy(f->store, to, o, NULL, &r, &f->err), &f->err);
+    assert_int_equal(r.objects, objects);
+    assert_int_equal(r.skipped, skipped);
+    assert_int_equal(r.failed, 0);
+}
+
+static void test_object_others__copy(void **state)
+{
+    fixture *f = *state;
+    ash_object_store *to = support_store(f, "to", NULL);
+    ash_object_copy_options deleted = ASH_OBJECT_COPY_OPTIONS_INIT;
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    uint8_t *data = support_bytes(3000000, 1);
+    bson_t *tags = BCON_NEW("0", "red");
+    support_put_bytes(f, f->store, "a", data, 3000000);
+    support_put(f, f->store, "e", "");
+    meta.name = "b";
+    meta.description = "described";
+    meta.tags = tags;
+    meta.chunk_size = 7;
+    assert_ok(
+        ash_object_store_put_bytes(f->store, &meta, "0123456789", 10, NULL, NULL, NULL, &f->err),
+        &f->err);
+    ash_object *a = support_info(f, f->store, "a");
+    assert_ok(ash_object_store_link(f->store, "l", a, NULL, NULL, NULL, &f->err), &f->err);
+    support_put(f, f->store, "gone", "x");
+    support_delete(f, f->store, "gone");
+    copy(f, to, NULL, 4, 0);
+    copy(f, to, NULL, 0, 4);
+    support_expect_bytes(f, to, "a", data, 3000000);
+    support_expect_bytes(f, to, "l", data, 3000000);
+    ash_object *o = support_info(f, to, "b");
+    assert_string_equal(ash_object_description(o), "described");
+    assert_string_equal(ash_object_tag(o, 0), "red");
+    assert_int_equal(ash_object_chunk_size(o), 7);
+    ash_object_free(o);
+    o = support_info(f, to, "l");
+    assert_string_equal(ash_object_link_store(o), support_name(f, "to"));
+    ash_object_free(o);
+    support_put(f, f->store, "e", "changed");
+    support_delete(f, f->store, "b");
+    copy(f, to, NULL, 1, 2);
+    support_expect(f, to, "e", "changed");
+    support_expect(f, to, "b", "0123456789");
+    deleted.deleted = true;
+    copy(f, to, &deleted, 1, 4);
+    support_expect_missing(f, to, "b");
+    support_put(f, to, "e", "of the target");
+    deleted.keep_existing = true;
+    copy(f, to, &deleted, 0, 5);
+    support_expect(f, to, "e", "of the target");
+    support_expect_sound(f, to);
+    ash_object_free(a);
+    ash_object_store_close(to);
+    bson_destroy(tags);
+    ash__free(data);
+}
+
+typedef struct stopping {
+    int left;
+} stopping;
+
+static bool stop_after(void *ctx, const ash_object *o)
+{
+    stopping *s = ctx;
+    assert_non_null(o);
+    return --s->left > 0;
+}
+
+static void test_object_others__copy_goes_on(void **state)
+{
+    fixture *f = *state;
+    ash_object_store *to = support_store(f, "to", NULL);
+    ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
+    ash_object_copy_report r = ASH_OBJECT_COPY_REPORT_INIT;
+    stopping s = {2};
+    char name[] = "0";
+    for (int i = 0; i < 6; i++, name[0]++)
+        support_put(f, f->store, name, name);
+    o.each = stop_after;
+    o.each_ctx = &s;
+    assert_int_equal(ash_object_store_copy(f->store, to, &o, NULL, &r, &f->err), ASH_EINTERRUPTED);
+    assert_int_equal(r.objects, 2);
+    copy(f, to, NULL, 4, 2);
+    ash_object_copy_options dry = ASH_OBJECT_COPY_OPTIONS_INIT;
+    dry.dry_run = true;
+    support_put(f, f->store, "9", "x");
+    copy(f, to, &dry, 1, 6);
+    support_expect_missing(f, to, "9");
+    ash_object_store_close(to);
+}
+
+/* ---- archives ---- */
+
+static void test_object_others__archive(void **state)
+{
+    fixture *f = *state;
+    ash_object_archive_options o = ASH_OBJECT_ARCHIVE_OPTIONS_INIT;
+    ash_object_archive_report r = ASH_OBJECT_ARCHIVE_REPORT_INIT;
+    uint8_t *data = support_bytes(500000, 1);
+    char text[8];
+    support_need(f, archive);
+    ash_object_store *to = support_store(f, "archive", NULL);
+    support_put_bytes(f, f->store, "big", data, 500000);
+    support_put(f, f->store, "small", "text");
+    ash_object *before = support_info(f, f->store, "big");
+    o.min_bytes = 1000;
+    assert_ok(ash_object_store_archive(f->store, to, &o, NULL, &r, &f->err), &f->err);
+    assert_int_equal(r.objects, 1);
+    assert_int_equal(r.bytes, 500000);
+    ash_object_status *st = support_status(f, f->store);
+    assert_true(ash_object_status_bytes(st) < 3000);
+    ash_object_status_free(st);
+    ash_object *after = support_info(f, f->store, "big");
+    assert_true(ash_object_is_archived(after));
+    assert_int_equal(ash_object_revision(after), ash_object_revision(before));
+    assert_string_equal(ash_object_digest(after), ash_object_digest(before));
+    uint8_t *got = NULL;
+    size_t len = 0;
+    assert_int_equal(ash_object_store_get_bytes(f->store, "big", NULL, NULL, &got, &len, &f->err),
+                     ASH_ESTATE);
+    assert_non_null(strstr(f->err.text, "archive"));
+    ash_object_store_attach_archive(f->store, to);
+    support_expect_bytes(f, f->store, "big", data, 500000);
+    ash_object_read_options range = ASH_OBJECT_READ_OPTIONS_INIT;
+    range.start = 400000;
+    range.end = 400004;
+    assert_ok(ash_object_store_get_bytes(f->store, "big", &range, NULL, &got, &len, &f->err),
+              &f->err);
+    assert_memory_equal(got, data + 400000, 4);
+    ash_object_bytes_free(got);
+    assert_ok(ash_object_store_archive(f->store, to, &o, NULL, &r, &f->err), &f->err);
+    assert_int_equal(r.objects, 0);
+    support_expect_sound(f, f->store);
+    o.back = true;
+    o.min_bytes = 0;
+    assert_ok(ash_object_store_archive(f->store, to, &o, NULL, &r, &f->err), &f->err);
+    assert_int_equal(r.objects, 1);
+    ash_object_store_attach_archive(f->store, NULL);
+    support_expect_bytes(f, f->store, "big", data, 500000);
+    support_expect_list(f, to, NULL, "");
+    assert_ok(support_read(f, f->store, "small", text, sizeof text), &f->err);
+    support_expect_sound(f, f->store);
+    support_expect_sound(f, to);
+    ash_object_free(before);
+    ash_object_free(after);
+    ash_object_store_close(to);
+    ash__free(data);
+}
+
+/* What the archive has is not what was there: nothing goes. */
+static void test_object_others__archive_by_age(void **state)
+{
+    fixture *f = *state;
+    ash_object_archive_options o = ASH_OBJECT_ARCHIVE_OPTIONS_INIT;
+    ash_object_archive_report r = ASH_OBJECT_ARCHIVE_REPORT_INIT;
+    support_need(f, archive);
+    ash_object_store *to = support_store(f, "archive", NULL);
+    support_put(f, f->store, "x/old", "text");
+    ash__clock_sleep_ms(300);
+    support_put(f, f->store, "x/new", "text");
+    o.older_than_ms = 200;
+    o.prefix = "x/";
+    o.dry_run = true;
+    assert_ok(ash_object_store_archive(f->store, to, &o, NULL, &r, &f->err), &f->err);
+    assert_int_equal(r.objects, 1);
+    support_expect_list(f, to, NULL, "");
+    o.dry_run = false;
+    assert_ok(ash_object_store_archive(f->store, to, &o, NULL, &r, &f->err), &f->err);
+    ash_object *old = support_info(f, f->store, "x/old"),
+               *young = support_info(f, f->store, "x/new");
+    assert_true(ash_object_is_archived(old));
+    assert_false(ash_object_is_archived(young));
+    support_put(f, f->store, "x/old", "put anew");
+    support_expect(f, f->store, "x/old", "put anew");
+    support_delete(f, f->store, "x/old");
+    support_expect_sound(f, f->store);
+    ash_object_free(old);
+    ash_object_free(young);
+    ash_object_store_close(to);
+}
+
+/* ---- several at once ---- */
+
+enum { WRITERS = 4, ROUNDS = 12 };
+
+typedef struct writer {
+    pthread_t thread;
+    fixture *f;
+    ash_object_store *store;
+    int number, put, refused;
+} writer;
+
+static void *write_rounds(void *arg)
+{
+    writer *w = arg;
+    ash_error err = ASH_ERROR_INIT;
+    uint8_t *data = support_bytes(300000, (uint32_t)w->number);
+    for (int i = 0; i < ROUNDS; i++) {
+        ash_object_meta meta = ASH_OBJECT_META_INIT;
+        meta.name = "same";
+        int rc = ash_object_store_put_bytes(w->store, &meta, data, 300000 - (size_t)i, NULL, NULL,
+                                            NULL, &err);
+        if (rc == 0)
+            w->put++;
+        else if (rc == ASH_ECONFLICT)
+            w->refused++;
+        else
+            fprintf(stderr, "# %d %s\n", rc, err.text);
+    }
+    ash__free(data);
+    return NULL;
+}
+
+/* Four writers of one name: each put is there or refused, and no bytes are left of any. */
+static void test_object_others__four_writers(void **state)
+{
+    fixture *f = *state;
+    writer w[WRITERS] = {{0}};
+    int put = 0;
+    for (int i = 0; i < WRITERS; i++) {
+        w[i].f = f;
+        w[i].number = i;
+        w[i].store = f->store;
+        assert_int_equal(pthread_create(&w[i].thread, NULL, write_rounds, &w[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        pthread_join(w[i].thread, NULL);
+        assert_int_equal(w[i].put + w[i].refused, ROUNDS);
+        put += w[i].put;
+    }
+    assert_true(put > 0);
+    uint8_t *data = NULL;
+    size_t len = 0;
+    assert_ok(ash_object_store_get_bytes(f->store, "same", NULL, NULL, &data, &len, &f->err),
+              &f->err);
+    ash_object_bytes_free(data);
+    support_expect_list(f, f->store, NULL, "same");
+    support_expect_sound(f, f->store);
+}
+
+/* Of those who want to be the first, one is; of those who count up, none is lost. */
+static void *count_up(void *arg)
+{
+    writer *w = arg;
+    ash_error err = ASH_ERROR_INIT;
+    for (int i = 0; i < ROUNDS;) {
+        ash_object_change_options o = ASH_OBJECT_CHANGE_OPTIONS_INIT;
+        ash_object_meta meta = ASH_OBJECT_META_INIT;
+        ash_object *now = NULL;
+        uint8_t *data = NULL;
+        char text[16] = "0";
+        size_t len = 0;
+        if (ash_object_store_info(w->store, "count", NULL, NULL, &now, &err) != 0)
+            break;
+        o.if_revision = ash_object_revision(now);
+        ash_object_free(now);
+        if (ash_object_store_get_bytes(w->store, "count", NULL, NULL, &data, &len, &err) != 0)
+            continue;
+        memcpy(text, data, len);
+        text[len] = '\0';
+        ash_object_bytes_free(data);
+        snprintf(text, sizeof text, "%d", atoi(text) + 1);
+        meta.name = "count";
+        int rc =
+            ash_object_store_put_bytes(w->store, &meta, text, strlen(text), &o, NULL, NULL, &err);
+        i += rc == 0;
+        if (rc != 0 && rc != ASH_ECONDITION && rc != ASH_ECONFLICT) {
+            fprintf(stderr, "# %d %s\n", rc, err.text);
+            break;
+        }
+        w->put += rc == 0;
+    }
+    return NULL;
+}
+
+static void test_object_others__counting_by_compare_and_set(void **state)
+{
+    fixture *f = *state;
+    writer w[WRITERS] = {{0}};
+    char wanted[16];
+    support_put(f, f->store, "count", "0");
+    for (int i = 0; i < WRITERS; i++) {
+        w[i].store = f->store;
+        assert_int_equal(pthread_create(&w[i].thread, NULL, count_up, &w[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        pthread_join(w[i].thread, NULL);
+        assert_int_equal(w[i].put, ROUNDS);
+    }
+    snprintf(wanted, sizeof wanted, "%d", WRITERS * ROUNDS);
+    support_expect(f, f->store, "count", wanted);
+    support_expect_sound(f, f->store);
+}
+
+/* ---- deadlines and flags ---- */
+
+static void test_object_others__cancelled(void **state)
+{
+    fixture *f = *state;
+    volatile int cancel = 1;
+    ash_op op = ASH_OP_INIT;
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    ash_object *o = NULL;
+    support_put(f, f->store, "a", "old");
+    op.cancel = &cancel;
+    meta.name = "a";
+    assert_int_equal(
+        ash_object_store_put_bytes(f->store, &meta, "new", 3, NULL, &op, NULL, &f->err),
+        ASH_EINTERRUPTED);
+    assert_int_equal(ash_object_store_info(f->store, "a", NULL, &op, &o, &f->err),
+                     ASH_EINTERRUPTED);
+    assert_int_equal(ash_object_store_delete(f->store, "a", NULL, &op, NULL, &f->err),
+                     ASH_EINTERRUPTED);
+    support_expect(f, f->store, "a", "old");
+    support_expect_sound(f, f->store);
+}
+
+#define T(name)                                                                                    \
+    cmocka_unit_test_setup_teardown(test_object_others__##name, support_setup, support_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(copy),           T(copy_goes_on), T(archive),
+        T(archive_by_age), T(four_writers), T(counting_by_compare_and_set),
+        T(cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
