@@ -28,7 +28,7 @@ def main():
             print(f"Bail out! the server did not start: {uri}")
             return 1
         store = folder if way == "folder" else uri
-        env = dict(os.environ, ASH_TEST_STORE=store, ASH_BUCKET_STORE=store, ASH_TREE_STORE=store)
+        env = dict(os.environ, ASH_TEST_STORE=store, ASH_BUCKET_STORE=store, ASH_TREE_STORE=store, ASH_OBJECT_STORE=store)
         return subprocess.run([program], env=env, check=False).returncode
     finally:
         server.terminate()
