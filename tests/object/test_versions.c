@@ -223,6 +223,8 @@ static void test_object_versions__renamed(void **state)
 
 /* ---- expiry ---- */
 
+enum { SOON_MS = 2500 }; /* beside other tests, what comes before takes its time, too */
+
 static void test_object_versions__single_objects_expire(void **state)
 {
     fixture *f = *state;
@@ -231,14 +233,14 @@ static void test_object_versions__single_objects_expire(void **state)
     ash_object *info = NULL;
     support_need(f, object_ttl);
     meta.name = "a";
-    o.ttl_ms = 300;
+    o.ttl_ms = SOON_MS;
     assert_ok(ash_object_store_put_bytes(f->store, &meta, "text", 4, &o, NULL, &info, &f->err),
               &f->err);
     assert_true(ash_object_expires_ms(info) > ash_object_modified_ms(info));
     ash_object_free(info);
     support_put(f, f->store, "b", "stays");
     support_expect(f, f->store, "a", "text");
-    ash__clock_sleep_ms(600);
+    ash__clock_sleep_ms(SOON_MS + 200);
     support_expect_missing(f, f->store, "a");
     support_expect_list(f, f->store, NULL, "b");
     assert_int_equal(ash_object_store_delete(f->store, "a", NULL, NULL, NULL, &f->err),
@@ -256,7 +258,7 @@ static void test_object_versions__set_expiry(void **state)
     ash_object *o = NULL;
     support_need(f, object_ttl);
     support_put(f, f->store, "a", "text");
-    int64_t soon = ash__clock_wall_ms() + 300, later = soon + 3600000;
+    int64_t soon = ash__clock_wall_ms() + SOON_MS, later = soon + 3600000;
     assert_ok(ash_object_store_set_expiry(f->store, "a", later, NULL, NULL, &o, &f->err), &f->err);
     assert_int_equal(ash_object_expires_ms(o), later);
     ash_object_free(o);
@@ -269,7 +271,7 @@ static void test_object_versions__set_expiry(void **state)
                      ASH_ENOTFOUND);
     assert_int_equal(ash_object_store_set_expiry(f->store, "a", -1, NULL, NULL, NULL, &f->err),
                      ASH_EINVAL);
-    ash__clock_sleep_ms(600);
+    ash__clock_sleep_ms(SOON_MS + 200);
     support_expect_missing(f, f->store, "a");
 }
 
@@ -277,13 +279,13 @@ static void test_object_versions__stores_ttl(void **state)
 {
     fixture *f = *state;
     ash_object_config config = ASH_OBJECT_CONFIG_INIT;
-    config.ttl_ms = 1000;
+    config.ttl_ms = SOON_MS;
     support_configure(f, &config);
     support_put(f, f->store, "a", "text");
     support_put(f, f->store, "d", "text");
     support_delete(f, f->store, "d");
     support_expect(f, f->store, "a", "text");
-    ash__clock_sleep_ms(1800);
+    ash__clock_sleep_ms(SOON_MS + 800);
     support_expect_missing(f, f->store, "a");
     support_expect_list(f, f->store, NULL, "");
     support_put(f, f->store, "b", "text");
@@ -297,12 +299,12 @@ static void test_object_versions__expired_make_room(void **state)
     ash_object_config config = ASH_OBJECT_CONFIG_INIT;
     uint8_t *data = support_bytes(100000, 1);
     support_need(f, object_ttl);
-    config.ttl_ms = 200;
+    config.ttl_ms = SOON_MS;
     config.max_bytes = 150000;
     support_configure(f, &config);
     support_put_bytes(f, f->store, "a", data, 100000);
     assert_int_equal(support_try_put(f, f->store, "b", data, 100000, NULL), ASH_ENOSPC);
-    ash__clock_sleep_ms(400);
+    ash__clock_sleep_ms(SOON_MS + 200);
     support_put_bytes(f, f->store, "b", data, 100000);
     support_expect_sound(f, f->store);
     ash__free(data);
@@ -316,14 +318,14 @@ static void test_object_versions__tombstones_are_forgotten(void **state)
     ash_object_read_options shown = ASH_OBJECT_READ_OPTIONS_INIT;
     ash_object *o = NULL;
     support_need(f, tombstone_ttl);
-    config.tombstone_ttl_ms = 200;
+    config.tombstone_ttl_ms = SOON_MS;
     support_configure(f, &config);
     shown.deleted = true;
     support_put(f, f->store, "a", "text");
     support_delete(f, f->store, "a");
     assert_ok(ash_object_store_info(f->store, "a", &shown, NULL, &o, &f->err), &f->err);
     ash_object_free(o);
-    ash__clock_sleep_ms(400);
+    ash__clock_sleep_ms(SOON_MS + 200);
     assert_int_equal(ash_object_store_info(f->store, "a", &shown, NULL, &o, &f->err),
                      ASH_ENOTFOUND);
     assert_ok(ash_object_store_sweep(f->store, NULL, NULL, &r, &f->err), &f->err);
