@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy, archive, prune, sweep. */
+#include "cmd/object/room.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void say_count(const ash_cmd_object_run *r, const char *did, int64_t count, int64_t bytes)
+{
+    char size[32];
+    bson_t out = BSON_INITIALIZER;
+    ash__cmd_print_size(size, sizeof size, bytes);
+    if (r->cmd->json) {
+        BCON_APPEND(&out, did, BCON_INT64(count), "bytes", BCON_INT64(bytes));
+        if (r->cmd->dry_run)
+            BSON_APPEND_BOOL(&out, "dryRun", true);
+        ash__cmd_emit(&out);
+    } else {
+        ash__cmd_say(r->cmd, "%s%s %" PRId64 " (%s)", r->cmd->dry_run ? "would have " : "", did,
+                     count, size);
+    }
+    bson_destroy(&out);
+}
+
+/* ---- copy ---- */
+
+static const ash_cmd_option copy_options[] = {
+    ASH_CMD_OBJECT_OPTIONS,
+    {0, "to", "ADDRESS", "the target is there: a folder, mongodb:// or nats:// (default: as -s)"},
+    {0, "prefix", "TEXT", "only names that begin so"},
+    {0, "delete", NULL, "delete in the target what is deleted here"},
+    {0, "keep", NULL, "leave objects of the target that are others"},
+    ASH_CMD_OBJECT_NO_OPTION,
+};
+
+typedef struct copy_progress {
+    ash_progress *progress;
+    int64_t done;
+} copy_progress;
+
+static bool tell_progress(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    copy_progress *p = ctx;
+    (void)what;
+    ash__progress_set_total(p->progress, total, 0);
+    ash__progress_add(p->progress, done - p->done, 0, NULL);
+    p->done = done;
+    return !ash__cmd_is_interrupted();
+}
+
+static int copy_into(ash_cmd_object_run *r, ash_object_store *target, ash_error *err)
+{
+    ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
+    ash_object_copy_report report = ASH_OBJECT_COPY_REPORT_INIT;
+    copy_progress p = {ash__progress_new(r->cmd, 0, 0), 0};
+    ash_cmd_object_teller teller = {r, r->cmd->dry_run ? "would copy" : "copied", p.progress};
+    o.prefix = ash__cmd_object_value(r, "prefix");
+    o.deleted = ash__cmd_object_value(r, "delete") != NULL;
+    o.keep_existing = ash__cmd_object_value(r, "keep") != NULL;
+    o.dry_run = r->cmd->dry_run;
+    o.each = ash__cmd_object_tell;
+    o.each_ctx = &teller;
+    o.progress = tell_progress;
+    o.progress_ctx = &p;
+    int rc = ash_object_store_copy(r->objects, target, &o, &r->op, &report, err);
+    ash__progress_free(p.progress);
+    if (rc == 0 || rc == ASH_EPARTIAL)
+        say_count(r, "copied", report.objects, report.bytes);
+    return rc;
+}
+
+/* A store that is not there yet is made as the source is, but for what only its backend has. */
+static int bind_target(ash_cmd_object_run *r, ash_object_manager *m, const char *name,
+                       ash_object_store **out, ash_error *err)
+{
+    ash_object_config c = ASH_OBJECT_CONFIG_INIT;
+    ash_object_status *st = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash_object_manager_bind(m, name, &r->op, out, &own);
+    if (rc != ASH_ENOTFOUND)
+        return ash__unless(0, rc, &own, err);
+    rc = ash_object_store_status(r->objects, &r->op, &st, err);
+    if (rc == 0) {
+        c.name = name;
+        ash_object_config source = ASH_OBJECT_CONFIG_INIT;
+        (void)ash_object_status_config(st, &source, NULL);
+        c.description = source.description;
+        rc = ash_object_manager_create(m, &c, &r->op, out, err);
+    }
+    ash_object_status_free(st);
+    return rc;
+}
+
+static int copy(ash_cmd_object_run *r, ash_error *err)
+{
+    const char *to = ash__cmd_object_value(r, "to"), *name = ash__cmd_object_word(r, 1);
+    ash_object_manager *m = r->manager;
+    ash_object_store *target = NULL;
+    ash_object_manager_options o = ASH_OBJECT_MANAGER_OPTIONS_INIT;
+    if (name == NULL && to == NULL)
+        return ash__cmd_usage(r->cmd, "a copy needs another name, or --to another address");
+    name = name != NULL ? name : r->args->words[0];
+    o.credentials = ash__cmd_object_value(r, "creds");
+    int rc = to != NULL ? ash_object_manager_open(to, &o, &m, err) : 0;
+    if (rc == 0 && m == r->manager && strcmp(name, r->args->words[0]) == 0)
+        rc = ash__fail(err, ASH_EINVAL, "%s is not copied into itself", name);
+    if (rc == 0)
+        rc = bind_target(r, m, name, &target, err);
+    if (rc == 0)
+        rc = copy_into(r, target, err);
+    ash_object_store_close(target);
+    if (to != NULL)
+        ash_object_manager_close(m);
+    return rc;
+}
+
+static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run(cmd, ASH_CMD_WRITE, args, copy);
+}
+
+const ash_cmd_verb ash__cmd_object_copy = {
+    .name = "object copy",
+    .group = "objects",
+    .synopsis = "[--to ADDRESS] [--prefix TEXT] [--delete] [--keep] STORE [TARGET]",
+    .summary = "copy a store's objects into another store",
+    .details =
+        "Into TARGET, which is made if it is not there, here or at ADDRESS.  Digests are compared "
+        "on both sides; what is there\n"
+        "already is left alone, so that the same line goes on after an interruption.",
+    .options = copy_options,
+    .min_words = 1,
+    .max_words = 2,
+    .has_dry_run = true,
+    .run = run_copy,
+};
+
+/* ---- archive ---- */
+
+static const ash_cmd_option archive_options[] = {
+    ASH_CMD_OBJECT_OPTIONS,
+    {0, "older-than", "TIME", "only objects that have not changed for so long, as in 30d"},
+    {0, "min-size", "BYTES", "only objects of at least so many"},
+    {0, "prefix", "TEXT", "only names that begin so"},
+    {0, "back", NULL, "the other way round"},
+    ASH_CMD_OBJECT_NO_OPTION,
+};
+
+static int archive(ash_cmd_object_run *r, ash_error *err)
+{
+    ash_object_archive_options o = ASH_OBJECT_ARCHIVE_OPTIONS_INIT;
+    ash_object_archive_report report = ASH_OBJECT_ARCHIVE_REPORT_INIT;
+    ash_cmd_object_teller teller = {r, r->cmd->dry_run ? "would move" : "moved", NULL};
+    if (r->archive == NULL)
+        return ash__cmd_usage(r->cmd, "--archive STORE says where the bytes go");
+    o.back = ash__cmd_object_value(r, "back") != NULL;
+    o.prefix = ash__cmd_object_value(r, "prefix");
+    o.dry_run = r->cmd->dry_run;
+    o.each = ash__cmd_object_tell;
+    o.each_ctx = &teller;
+    int rc = ash__cmd_object_time(r, "older-than", &o.older_than_ms);
+    if (rc == 0)
+        rc = ash__cmd_object_bytes(r, "min-size", &o.min_bytes);
+    if (rc == 0)
+        rc = ash_object_store_archive(r->objects, r->archive, &o, &r->op, &report, err);
+    if (rc == 0 || rc == ASH_EPARTIAL)
+        say_count(r, "moved", report.objects, report.bytes);
+    return rc;
+}
+
+static int run_archive(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run(cmd, ASH_CMD_WRITE, args, archive);
+}
+
+const ash_cmd_verb ash__cmd_object_archive = {
+    .name = "object archive",
+    .group = "objects",
+    .synopsis =
+        "--archive STORE [--older-than TIME] [--min-size BYTES] [--prefix TEXT] [--back] STORE",
+    .summary = "move the bytes of old or large objects to another store",
+    .details = "Names and what is said of them stay; the bytes are read back and compared before "
+               "those here go.  Who gets such an object\n"
+               "says where they are, by the same --archive.",
+    .options = archive_options,
+    .min_words = 1,
+    .max_words = 1,
+    .has_dry_run = true,
+    .run = run_archive,
+};
+
+/* ---- prune ---- */
+
+static const ash_cmd_option prune_options[] = {
+    ASH_CMD_OBJECT_OPTIONS,
+    {0, "keep", "N", "of each object, instead of what the store says"},
+    {0, "keep-within", "TIME", "and those that are younger"},
+    ASH_CMD_OBJECT_NO_OPTION,
+};
+
+static int prune(ash_cmd_object_run *r, ash_error *err)
+{
+    ash_object_prune_options o = ASH_OBJECT_PRUNE_OPTIONS_INIT;
+    ash_object_prune_report report = ASH_OBJECT_PRUNE_REPORT_INIT;
+    ash_cmd_object_teller teller = {r, r->cmd->dry_run ? "would forget" : "forgot", NULL};
+    int64_t keep = 0;
+    o.name = ash__cmd_object_word(r, 1);
+    o.dry_run = r->cmd->dry_run;
+    o.by_rule =
+        ash__cmd_object_value(r, "keep") != NULL || ash__cmd_object_value(r, "keep-within") != NULL;
+    o.each = ash__cmd_object_tell;
+    o.each_ctx = &teller;
+    int rc = ash__cmd_object_number(r, "keep", 0, INT32_MAX, &keep);
+    if (rc == 0)
+        rc = ash__cmd_object_time(r, "keep-within", &o.keep_within_ms);
+    o.keep_last = (int32_t)keep;
+    if (rc == 0)
+        rc = ash_object_store_prune(r->objects, &o, &r->op, &report, err);
+    if (rc == 0)
+        say_count(r, "forgotten", report.versions, report.bytes);
+    return rc;
+}
+
+static int run_prune(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run(cmd, ASH_CMD_WRITE, args, prune);
+}
+
+const ash_cmd_verb ash__cmd_object_prune = {
+    .name = "object prune",
+    .group = "objects",
+    .synopsis = "[--keep N] [--keep-within TIME] STORE [NAME]",
+    .summary = "forget versions that no rule keeps",
+    .options = prune_options,
+    .min_words = 1,
+    .max_words = 2,
+    .has_dry_run = true,
+    .run = run_prune,
+};
+
+/* ---- sweep ---- */
+
+static const ash_cmd_option sweep_options[] = {
+    ASH_CMD_OBJECT_OPTIONS,
+    {0, "min-age", "TIME", "of bytes that nobody has (default: 24h)"},
+    ASH_CMD_OBJECT_NO_OPTION,
+};
+
+static int sweep(ash_cmd_object_run *r, ash_error *err)
+{
+    ash_object_sweep_options o = ASH_OBJECT_SWEEP_OPTIONS_INIT;
+    ash_object_sweep_report s = ASH_OBJECT_SWEEP_REPORT_INIT;
+    bson_t out = BSON_INITIALIZER;
+    int64_t age_ms = 0;
+    char size[32];
+    o.dry_run = r->cmd->dry_run;
+    int rc = ash__cmd_object_time(r, "min-age", &age_ms);
+    o.min_age_s = age_ms / 1000;
+    if (rc == 0)
+        rc = ash_object_store_sweep(r->objects, &o, &r->op, &s, err);
+    if (rc != 0)
+        return rc;
+    ash__cmd_print_size(size, sizeof size, s.bytes);
+    BCON_APPEND(&out, "orphans", BCON_INT64(s.orphans), "bytes", BCON_INT64(s.bytes), "expired",
+                BCON_INT64(s.expired), "tombstones", BCON_INT64(s.tombstones), "dryRun",
+                BCON_BOOL(o.dry_run));
+    if (r->cmd->json)
+        ash__cmd_emit(&out);
+    else
+        ash__cmd_say(r->cmd,
+                     "%s: %" PRId64 " without an object (%s), %" PRId64 " expired, %" PRId64
+                     " of deleted objects",
+                     o.dry_run ? "would go" : "went", s.orphans, size, s.expired, s.tombstones);
+    bson_destroy(&out);
+    return 0;
+}
+
+static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run(cmd, ASH_CMD_WRITE, args, sweep);
+}
+
+const ash_cmd_verb ash__cmd_object_sweep = {
+    .name = "object sweep",
+    .group = "objects",
+    .synopsis = "[--min-age TIME] STORE",
+    .summary = "remove what nobody has any more",
+    .details = "Objects whose time is over, deleted ones that are to be forgotten, and bytes whose "
+               "putting was never finished.",
+    .options = sweep_options,
+    .min_words = 1,
+    .max_words = 1,
+    .has_dry_run = true,
+    .run = run_sweep,
+};

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_CMD_OBJECT_ROOM_H
+#define ASH_CMD_OBJECT_ROOM_H
+
+/* What the verbs of `ashlar object` share: opening managers and stores, options, showing. */
+
+#include "cmd/kit/cmd.h"
+
+#include <ashlar/object.h>
+
+/* Each table of options begins with these, as the verb's own does: they may stand before the word.
+ * The enum goes on with ASH_CMD_OBJECT_FIRST_OPTION. */
+#define ASH_CMD_OBJECT_OPTIONS                                                                     \
+    {0, "creds", "FILE", "credentials, for nats:// addresses"},                                    \
+        {0, "nkey", "FILE", "an NKey's seed, likewise"},                                           \
+        {0, "tlsca", "FILE", "certificates that are trusted, likewise"},                           \
+    {                                                                                              \
+        0, "archive", "STORE", "where the bytes of archived objects are: a store beside this one"  \
+    }
+enum { ASH_CMD_OBJECT_FIRST_OPTION = 4 };
+#define ASH_CMD_OBJECT_NO_OPTION                                                                   \
+    {                                                                                              \
+        0, NULL, NULL, NULL                                                                        \
+    }
+
+/* The verbs, in the order of the help. */
+#define ASH_CMD_OBJECT_VERBS(X)                                                                    \
+    X(add)                                                                                         \
+    X(ls)                                                                                          \
+    X(info)                                                                                        \
+    X(status)                                                                                      \
+    X(put)                                                                                         \
+    X(get)                                                                                         \
+    X(rm)                                                                                          \
+    X(mv)                                                                                          \
+    X(link)                                                                                        \
+    X(meta)                                                                                        \
+    X(search)                                                                                      \
+    X(watch)                                                                                       \
+    X(versions)                                                                                    \
+    X(restore)                                                                                     \
+    X(expire)                                                                                      \
+    X(seal)                                                                                        \
+    X(copy)                                                                                        \
+    X(archive)                                                                                     \
+    X(prune)                                                                                       \
+    X(sweep)
+#define X(name) extern const ash_cmd_verb ash__cmd_object_##name;
+ASH_CMD_OBJECT_VERBS(X)
+#undef X
+
+/* ---- one run of a verb (room.c) ---- */
+
+typedef struct ash_cmd_object_run {
+    ash_cmd *cmd;
+    const ash_cmd_args *args;
+    ash_store *store; /* NULL: the address is another backend's */
+    ash_object_manager *manager;
+    ash_object_store *objects; /* the one that the first word names; NULL: the verb binds none */
+    ash_object_store *archive; /* --archive, or NULL */
+    ash_op op;                 /* can be interrupted; changes are durable one by one */
+} ash_cmd_object_run;
+
+/* Opens the manager, and the store that the first word names (unless `unbound`), does the work,
+ * reports what went wrong, closes.  work returns a negative ASH_E… with err filled, or an exit
+ * code. */
+typedef int (*ash_cmd_object_work)(ash_cmd_object_run *r, ash_error *err);
+int ash__cmd_object_run(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
+                        ash_cmd_object_work work);
+int ash__cmd_object_run_unbound(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
+                                ash_cmd_object_work work);
+/* Word n, or NULL. */
+const char *ash__cmd_object_word(const ash_cmd_object_run *r, int n);
+/* The name of an option that the verb has: its value, or NULL. */
+const char *ash__cmd_object_value(const ash_cmd_object_run *r, const char *name);
+/* A time in ms, from one with its unit; 0 where it was not given. */
+int ash__cmd_object_time(const ash_cmd_object_run *r, const char *name, int64_t *ms);
+int ash__cmd_object_bytes(const ash_cmd_object_run *r, const char *name, int64_t *bytes);
+int ash__cmd_object_number(const ash_cmd_object_run *r, const char *name, int64_t min, int64_t max,
+                           int64_t *out);
+
+/* ---- what is said of objects (meta.c) ---- */
+
+/* --description, --header, --metadata, --tag, --type as they were given; views of the maps. */
+typedef struct ash_cmd_object_said {
+    ash_object_meta meta;
+    bson_t headers, metadata, tags;
+} ash_cmd_object_said;
+int ash__cmd_object_read_said(const ash_cmd_object_run *r, ash_cmd_object_said *out);
+void ash__cmd_object_said_release(ash_cmd_object_said *s);
+/* Appends "K=V" (or with sep ':', "K: V") to the map; false: there is no separator. */
+bool ash__cmd_object_pair(const char *text, char sep, bool list, bson_t *map);
+
+/* ---- showing (show.c) ---- */
+
+/* With --json the object, and true. */
+bool ash__cmd_object_emit(const ash_cmd_object_run *r, const ash_object *o);
+void ash__cmd_object_line(const ash_cmd_object_run *r, const ash_object *o); /* of a listing */
+void ash__cmd_object_show(const ash_cmd_object_run *r, const ash_object *o); /* all of it */
+void ash__cmd_object_show_status(const ash_cmd_object_run *r, const ash_object_status *st);
+void ash__cmd_object_status_line(const ash_cmd_object_run *r, const ash_object_status *st);
+/* The listing to its end, by lines; frees it. */
+int ash__cmd_object_print(const ash_cmd_object_run *r, ash_object_listing *l, bool names,
+                          ash_error *err);
+/* An ash_object_fn that tells of each; ctx: {run, "copied"}. */
+typedef struct ash_cmd_object_teller {
+    const ash_cmd_object_run *run;
+    const char *did;
+    ash_progress *progress; /* or NULL */
+} ash_cmd_object_teller;
+bool ash__cmd_object_tell(void *ctx, const ash_object *o);
+
+#endif

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* add, ls, info, status, seal, rm: stores, and what is in them. */
+#include "cmd/object/room.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+static const ash_cmd_option plain_options[] = {ASH_CMD_OBJECT_OPTIONS, ASH_CMD_OBJECT_NO_OPTION};
+
+/* ---- add ---- */
+
+static const ash_cmd_option add_options[] = {
+    ASH_CMD_OBJECT_OPTIONS,
+    {0, "ttl", "TIME", "how long objects live, as in 12h or 30d"},
+    {0, "replicas", "N", "of the data (JetStream)"},
+    {0, "max-bucket-size", "BYTES", "at most, as in 10G"},
+    {0, "description", "TEXT", "what it is for"},
+    {0, "storage", "KIND", "file or memory (JetStream)", .choices = "file memory"},
+    {0, "tags", "TAG", "of servers to place it on (JetStream); may be given repeatedly"},
+    {0, "cluster", "NAME", "to place it on (JetStream)"},
+    {0, "metadata", "KEY=VALUE", "may be given repeatedly"},
+    {0, "compress", NULL, "the data"},
+    {0, "keep", "N", "earlier versions of each object, or all"},
+    {0, "keep-within", "TIME", "and those that are younger"},
+    {0, "tombstones", "TIME", "forget deleted objects after it"},
+    {0, "max-object-size", "BYTES", "at most, each"},
+    {0, "max-objects", "N", "at most"},
+    {0, "chunk-size", "BYTES", "of objects that say nothing (default: 128k)"},
+    {0, "digest", "KIND", "likewise (default: sha256)", .choices = "sha256 sha1 md5"},
+    ASH_CMD_OBJECT_NO_OPTION,
+};
+
+static int read_sizes(const ash_cmd_object_run *r, ash_object_config *c)
+{
+    int64_t n = 0, chunk = 0;
+    int status = ash__cmd_object_time(r, "ttl", &c->ttl_ms);
+    if (status == 0)
+        status = ash__cmd_object_bytes(r, "max-bucket-size", &c->max_bytes);
+    if (status == 0)
+        status = ash__cmd_object_bytes(r, "max-object-size", &c->max_object_bytes);
+    if (status == 0)
+        status = ash__cmd_object_bytes(r, "chunk-size", &chunk);
+    if (status == 0)
+        status = ash__cmd_object_number(r, "max-objects", 0, INT64_MAX, &c->max_objects);
+    if (status == 0)
+        status = ash__cmd_object_number(r, "replicas", 1, 5, &n);
+    if (status == 0)
+        status = ash__cmd_object_time(r, "keep-within", &c->keep_within_ms);
+    if (status == 0)
+        status = ash__cmd_object_time(r, "tombstones", &c->tombstone_ttl_ms);
+    c->replicas = (int32_t)n;
+    c->chunk_size = chunk < INT32_MAX ? (int32_t)chunk : INT32_MAX;
+    return status;
+}
+
+static int read_kinds(const ash_cmd_object_run *r, ash_object_config *c)
+{
+    const char *storage = ash__cmd_object_value(r, "storage"),
+               *keep = ash__cmd_object_value(r, "keep");
+    const char *digest = ash__cmd_object_value(r, "digest");
+    int64_t n = 0;
+    if (storage != NULL && storage[0] != 'f' && storage[0] != 'm')
+        return ash__cmd_usage(r->cmd, "--storage takes file or memory, not \"%s\"", storage);
+    if (storage != NULL && storage[0] == 'm')
+        c->storage = ASH_OBJECT_STORAGE_MEMORY;
+    if (digest != NULL)
+        c->digest = strcmp(digest, "sha256") == 0 ? ASH_DIGEST_SHA256
+                    : strcmp(digest, "sha1") == 0 ? ASH_DIGEST_SHA1
+                    : strcmp(digest, "md5") == 0  ? ASH_DIGEST_MD5
+                                                  : 0;
+    if (digest != NULL && c->digest == 0)
+        return ash__cmd_usage(r->cmd, "--digest takes sha256, sha1 or md5, not \"%s\"", digest);
+    if (keep != NULL && strcmp(keep, "all") == 0) {
+        c->keep_last = -1;
+        return 0;
+    }
+    int status = ash__cmd_object_number(r, "keep", 0, INT32_MAX, &n);
+    c->keep_last = (int32_t)n;
+    return status;
+}
+
+static int read_lists(const ash_cmd_object_run *r, bson_t *metadata, bson_t *tags)
+{
+    const ash_cmd_option *options = r->cmd->verb->options;
+    for (int i = 0; i < r->args->given_count; i++) {
+        const char *name = options[r->args->given[i].option].name;
+        const char *value = r->args->given[i].value;
+        char buf[12];
+        const char *key;
+        if (strcmp(name, "metadata") == 0 && !ash__cmd_object_pair(value, '=', false, metadata))
+            return ash__cmd_usage(r->cmd, "--metadata takes KEY=VALUE, not \"%s\"", value);
+        if (strcmp(name, "tags") == 0) {
+            bson_uint32_to_string(bson_count_keys(tags), &key, buf, sizeof buf);
+            BSON_APPEND_UTF8(tags, key, value);
+        }
+    }
+    return 0;
+}
+
+static int show_status(ash_cmd_object_run *r, ash_object_store *s, ash_error *err)
+{
+    ash_object_status *st = NULL;
+    int rc = ash_object_store_status(s, &r->op, &st, err);
+    if (rc == 0)
+        ash__cmd_object_show_status(r, st);
+    ash_object_status_free(st);
+    return rc;
+}
+
+static int add(ash_cmd_object_run *r, ash_error *err)
+{
+    ash_object_config c = ASH_OBJECT_CONFIG_INIT;
+    bson_t metadata = BSON_INITIALIZER, tags = BSON_INITIALIZER;
+    ash_object_store *s = NULL;
+    c.name = r->args->words[0];
+    c.description = ash__cmd_object_value(r, "description");
+    c.cluster = ash__cmd_object_value(r, "cluster");
+    c.compression = ash__cmd_object_value(r, "compress") != NULL;
+    c.metadata = &metadata;
+    c.placement_tags = &tags;
+    int rc = read_sizes(r, &c);
+    if (rc == 0)
+        rc = read_kinds(r, &c);
+    if (rc == 0)
+        rc = read_lists(r, &metadata, &tags);
+    if (rc == 0)
+        rc = ash_object_manager_create(r->manager, &c, &r->op, &s, err);
+    if (rc == 0)
+        rc = show_status(r, s, err);
+    ash_object_store_close(s);
+    bson_destroy(&metadata);
+    bson_destroy(&tags);
+    return rc;
+}
+
+static int run_add(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run_unbound(cmd, ASH_CMD_WRITE, args, add);
+}
+
+const ash_cmd_verb ash__cmd_object_add = {
+    .name = "object add",
+    .group = "objects",
+    .synopsis = "[OPTION]... STORE",
+    .summary = "make an object store",
+    .details = "One that is there with the same configuration is no error.",
+    .options = add_options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run_add,
+};
+
+/* ---- ls ---- */
+
+static const ash_cmd_option ls_options[] = {
+    ASH_CMD_OBJECT_OPTIONS,
+    {0, "names", NULL, "just the names"},
+    {0, "deleted", NULL, "deleted objects, too"},
+    {0, "by-name", NULL, "in the order of names; else of changes"},
+    {0, "prefix", "TEXT", "only names that begin so"},
+    {0, "limit", "N", "at most so many"},
+    ASH_CMD_OBJECT_NO_OPTION,
+};
+
+static int ls_stores(ash_cmd_object_run *r, ash_error *err)
+{
+    ash_object_status_listing *l = NULL;
+    const ash_object_status *st = NULL;
+    bool names = ash__cmd_object_value(r, "names") != NULL && !r->cmd->json;
+    int rc = ash_object_manager_list(r->manager, &r->op, &l, err);
+    while (rc == 0 && !ferror(stdout)) {
+        rc = ash_object_status_listing_next(l, &st, err);
+        if (rc != 0 || st == NULL)
+            break;
+        if (names)
+            puts(ash_object_status_name(st));
+        else
+            ash__cmd_object_status_line(r, st);
+        ash__cmd_keep_output_error();
+    }
+    ash_object_status_listing_free(l);
+    return rc;
+}
+
+static int ls(ash_cmd_object_run *r, ash_error *err)
+{
+    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
+    ash_object_listing *l = NULL;
+    if (r->args->count == 0)
+        return ls_stores(r, err);
+    o.deleted = ash__cmd_object_value(r, "deleted") != NULL;
+    o.by_name = ash__cmd_object_value(r, "by-name") != NULL;
+    o.prefix = ash__cmd_object_value(r, "prefix");
+    int rc = ash__cmd_object_number(r, "limit", 1, INT64_MAX, &o.limit);
+    if (rc == 0)
+        rc = ash_object_manager_bind(r->manager, r->args->words[0], &r->op, &r->objects, err);
+    if (rc == 0)
+        rc = ash_object_store_list(r->objects, &o, &r->op, &l, err);
+    return rc == 0 ? ash__cmd_object_print(r, l, ash__cmd_object_value(r, "names") != NULL, err)
+                   : rc;
+}
+
+static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run_unbound(cmd, ASH_CMD_READ, args, ls);
+}
+
+const ash_cmd_verb ash__cmd_object_ls = {
+    .name = "object ls",
+    .group = "objects",
+    .synopsis = "[--names] [--deleted] [--by-name] [--prefix TEXT] [--limit N] [STORE]",
+    .summary = "list stores, or the objects of one",
+    .options = ls_options,
+    .max_words = 1,
+    .run = run_ls,
+};
+
+/* ---- info, status ---- */
+
+static const ash_cmd_option info_options[] = {
+    ASH_CMD_OBJECT_OPTIONS,
+    {0, "revision", "N", "as it was then"},
+    {0, "deleted", NULL, "also if it is deleted"},
+    {0, "follow", NULL, "what a link leads to"},
+    {0, "adr", NULL, "as JSON of ADR-20, as NATS' clients store it"},
+    ASH_CMD_OBJECT_NO_OPTION,
+};
+
+static int show_adr(const ash_object *o, ash_error *err)
+{
+    char *json = NULL;
+    int rc = ash_object_to_json(o, &json, err);
+    if (rc == 0)
+        puts(json);
+    ash__cmd_keep_output_error();
+    ash_object_string_free(json);
+    return rc;
+}
+
+static int info(ash_cmd_object_run *r, ash_error *err)
+{
+    ash_object_read_options o = ASH_OBJECT_READ_OPTIONS_INIT;
+    ash_object *object = NULL;
+    int64_t revision = 0;
+    if (r->args->count < 2)
+        return show_status(r, r->objects, err);
+    o.deleted = ash__cmd_object_value(r, "deleted") != NULL;
+    o.follow = ash__cmd_object_value(r, "follow") != NULL;
+    int rc = ash__cmd_object_number(r, "revision", 1, INT64_MAX, &revision);
+    o.revision = (uint64_t)revision;
+    if (rc == 0)
+        rc = ash_object_store_info(r->objects, r->args->words[1], &o, &r->op, &object, err);
+    if (rc == 0 && ash__cmd_object_value(r, "adr") != NULL)
+        rc = show_adr(object, err);
+    else if (rc == 0)
+        ash__cmd_object_show(r, object);
+    ash_object_free(object);
+    return rc;
+}
+
+static int run_info(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run(cmd, ASH_CMD_READ, args, info);
+}
+
+const ash_cmd_verb ash__cmd_object_info = {
+    .name = "object info",
+    .group = "objects",
+    .synopsis = "[--revision N] [--deleted] [--follow] [--adr] STORE [NAME]",
+    .summary = "tell about a store, or an object",
+    .options = info_options,
+    .min_words = 1,
+    .max_words = 2,
+    .run = run_info,
+};
+
+static int status(ash_cmd_object_run *r, ash_error *err)
+{
+    return show_status(r, r->objects, err);
+}
+
+static int run_status(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run(cmd, ASH_CMD_READ, args, status);
+}
+
+const ash_cmd_verb ash__cmd_object_status = {
+    .name = "object status",
+    .group = "objects",
+    .synopsis = "STORE",
+    .summary = "tell about a store: configuration, size, seal",
+    .options = plain_options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run_status,
+};
+
+/* ---- seal, rm ---- */
+
+static const ash_cmd_option force_options[] = {
+    ASH_CMD_OBJECT_OPTIONS,
+    {'f', "force", NULL, "of a whole store; else it is refused"},
+    ASH_CMD_OBJECT_NO_OPTION,
+};
+
+static int seal(ash_cmd_object_run *r, ash_error *err)
+{
+    if (ash__cmd_object_value(r, "force") == NULL)
+        return ash__cmd_usage(r->cmd,
+                              "a sealed store cannot be changed any more, nor unsealed: "
+                              "--force seals %s",
+                              r->args->words[0]);
+    int rc = ash_object_store_seal(r->objects, &r->op, err);
+    if (rc == 0)
+        ash__cmd_say(r->cmd, "sealed %s", r->args->words[0]);
+    return rc;
+}
+
+static int run_seal(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run(cmd, ASH_CMD_WRITE, args, seal);
+}
+
+const ash_cmd_verb ash__cmd_object_seal = {
+    .name = "object seal",
+    .group = "objects",
+    .synopsis = "--force STORE",
+    .summary = "let a store never change again",
+    .options = force_options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run_seal,
+};
+
+static int rm_store(ash_cmd_object_run *r, ash_error *err)
+{
+    if (ash__cmd_object_value(r, "force") == NULL)
+        return ash__cmd_usage(r->cmd, "--force deletes store %s and all that is in it",
+                              r->args->words[0]);
+    int rc = ash_object_manager_delete(r->manager, r->args->words[0], &r->op, err);
+    if (rc == 0)
+        ash__cmd_say(r->cmd, "deleted store %s", r->args->words[0]);
+    return rc;
+}
+
+static int rm_object(ash_cmd_object_run *r, const char *name)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_object *o = NULL;
+    int rc = ash_object_store_delete(r->objects, name, NULL, &r->op, &o, &err);
+    if (rc != 0)
+        return ash__cmd_fail(r->cmd, name, &err);
+    if (!ash__cmd_object_emit(r, o))
+        ash__cmd_say(r->cmd, "deleted %s", name);
+    ash_object_free(o);
+    return 0;
+}
+
+static int rm(ash_cmd_object_run *r, ash_error *err)
+{
+    int failed = 0, last = 0;
+    if (r->args->count == 1)
+        return rm_store(r, err);
+    for (int i = 1; i < r->args->count; i++) {
+        int one = rm_object(r, r->args->words[i]);
+        failed += one != 0;
+        last = one != 0 ? one : last;
+    }
+    return failed > 0 && r->args->count > 2 ? ASH_EXIT_PARTIAL : last;
+}
+
+static int run_rm(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_object_run(cmd, ASH_CMD_WRITE, args, rm);
+}
+
+const ash_cmd_verb ash__cmd_object_rm = {
+    .name = "object rm",
+    .group = "objects",
+    .synopsis = "STORE NAME... | --force STORE",
+    .summary = "delete objects, or a store",
+    .options = force_options,
+    .min_words = 1,
+    .max_words = -1,
+    .run = run_rm,
+};

@@ -1,0 +1,191 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ashlar object: stores, and what is in them, in the words of `nats object`.
+. "$(dirname "$0")/../lib.sh"
+store=$scratch/store
+o() {
+    "$ASHLAR" -s "$store" object "$@"
+}
+# field NAME: of JSON objects on standard input, one a line; a missing one is null
+field() {
+    python3 -c 'import json, sys
+for line in sys.stdin:
+    value = json.loads(line)
+    for part in sys.argv[1].split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    print(value if isinstance(value, str) else json.dumps(value))' "$1"
+}
+fresh() {
+    rm -rf "$store"
+    "$ASHLAR" -s "$store" init >"$scratch/init"
+    o add pictures >"$scratch/add"
+}
+# refused STATUS WORD...: the words fail so
+refused() {
+    want=$1
+    shift
+    status=0
+    "$@" >"$scratch/refused" 2>&1 || status=$?
+    [ "$status" = "$want" ]
+}
+
+case_stores() {
+    fresh
+    grep -q "^ *Bucket: pictures$" "$scratch/add"
+    o add pictures >"$scratch/again"
+    refused 5 o add pictures --description other
+    o add music --ttl 12h --max-bucket-size 10G --description "all of it" --metadata owner=me --keep 3 --json >"$scratch/music"
+    [ "$(field bucket <"$scratch/music")" = music ]
+    [ "$(field ttlMs <"$scratch/music")" = 43200000 ]
+    [ "$(field maxBytes <"$scratch/music")" = 10737418240 ]
+    [ "$(field metadata.owner <"$scratch/music")" = me ]
+    [ "$(field keepLast <"$scratch/music")" = 3 ]
+    [ "$(o ls --names)" = "$(printf 'music\npictures')" ]
+    o status music >"$scratch/status"
+    grep -q "all of it" "$scratch/status"
+    refused 4 o status none
+    refused 2 o add "not a name"
+    refused 1 o add x --replicas 3
+    grep -q replicas "$scratch/refused"
+    refused 2 o rm music
+    o rm --force music
+    [ "$(o ls --names)" = pictures ]
+}
+
+case_a_file_in_and_out() {
+    fresh
+    printf hello >"$scratch/a.txt"
+    o put pictures "$scratch/a.txt" >"$scratch/out"
+    grep -q "^put $scratch/a.txt as a.txt, revision 1 (5 bytes, 1 chunk)$" "$scratch/out"
+    o get pictures a.txt -O - >"$scratch/got"
+    [ "$(cat "$scratch/got")" = hello ]
+    (mkdir -p "$scratch/there" && cd "$scratch/there" && o get pictures a.txt && [ "$(cat a.txt)" = hello ])
+    o get pictures a.txt --output "$scratch/b.txt"
+    cmp "$scratch/a.txt" "$scratch/b.txt"
+    printf more | o put pictures --name x/b --description "a thing" -H "Key: Value" --metadata owner=me --tag red --tag blue --type text/plain
+    o info pictures x/b --json >"$scratch/info"
+    [ "$(field description <"$scratch/info")" = "a thing" ]
+    [ "$(field headers.Key <"$scratch/info")" = '["Value"]' ]
+    [ "$(field tags <"$scratch/info")" = '["red", "blue"]' ]
+    o info pictures x/b >"$scratch/info"
+    grep -q "^ *Digest: SHA-256=" "$scratch/info"
+    grep -q "^ *Header: Content-Type: text/plain$" "$scratch/info"
+    o info pictures x/b --adr >"$scratch/adr"
+    [ "$(field headers.Ashlar-Tags <"$scratch/adr")" = '["red", "blue"]' ]
+    [ "$(field mtime <"$scratch/adr")" = null ]
+    [ "$(o get pictures x/b -O - --range 1-2)" = or ]
+    [ "$(o get pictures x/b -O - --chunk 0)" = more ]
+    refused 4 o get pictures none -O -
+    refused 2 o put pictures
+    refused 4 o put pictures "$scratch/none"
+    refused 5 o put pictures "$scratch/a.txt" --if-absent
+    [ "$(o ls pictures --names)" = "$(printf 'a.txt\nx/b')" ]
+    [ "$(o ls pictures --names --prefix x/)" = x/b ]
+}
+
+case_changes() {
+    fresh
+    printf 1 | o put pictures --name a
+    printf 2 | o put pictures --name b
+    o mv pictures a c
+    refused 4 o info pictures a
+    refused 5 o mv pictures c b
+    o meta pictures c --description new --tag red
+    [ "$(o info pictures c --json | field tags)" = '["red"]' ]
+    o meta pictures c --tag ""
+    [ "$(o info pictures c --json | field tags)" = null ]
+    [ "$(o info pictures c --json | field description)" = new ]
+    o link pictures l c
+    [ "$(o get pictures l -O -)" = 1 ]
+    refused 5 o link pictures b c
+    o link pictures all --to pictures
+    refused 2 o get pictures all -O -
+    o rm pictures b c
+    refused 4 o get pictures l -O -
+    o ls pictures --deleted >"$scratch/ls"
+    grep -q "b (deleted)$" "$scratch/ls"
+    o expire pictures l --in 1h >"$scratch/expire"
+    grep -q Expires "$scratch/expire"
+    refused 2 o seal pictures
+    o seal --force pictures
+    refused 9 o put pictures "$scratch/a.txt"
+    [ "$(o status pictures --json | field sealed)" = true ]
+}
+
+case_versions() {
+    fresh
+    o add kept --keep all >"$scratch/add"
+    printf 1 | o put kept --name a
+    printf 22 | o put kept --name a
+    o rm kept a
+    [ "$(o versions kept a --json | field revision)" = "$(printf '3\n2\n1')" ]
+    [ "$(o get kept a -O - --revision 1)" = 1 ]
+    o restore kept a 2
+    [ "$(o get kept a -O -)" = 22 ]
+    refused 4 o restore kept a 99
+    o prune kept --keep 1 -n >"$scratch/prune"
+    [ "$(o versions kept a --json | wc -l)" = 4 ]
+    o prune kept --keep 1
+    [ "$(o versions kept a --json | wc -l)" = 2 ]
+}
+
+case_search() {
+    fresh
+    printf 1 | o put pictures --name a --tag red --metadata owner=me
+    printf 22 | o put pictures --name b --tag blue --metadata owner=me
+    [ "$(o search pictures --tag red --names)" = a ]
+    [ "$(o search pictures --metadata owner=me --names)" = "$(printf 'a\nb')" ]
+    [ "$(o search pictures --names '{"size": {"$gt": 1}}')" = b ]
+    [ -z "$(o search pictures --tag green)" ]
+    refused 2 o search pictures '{'
+}
+
+case_watch() {
+    fresh
+    printf 1 | o put pictures --name a
+    "$ASHLAR" -s "$store" --json object watch pictures >"$scratch/events" 2>"$scratch/said" &
+    watcher=$!
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        grep -q current "$scratch/events" && break
+        sleep 0.2
+    done
+    printf 2 | o put pictures --name b
+    o rm pictures a
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        grep -q deleted "$scratch/events" && break
+        sleep 0.2
+    done
+    kill -INT $watcher
+    wait $watcher || true
+    [ "$(field event <"$scratch/events")" = "$(printf 'put\ncurrent\nput\ndeleted')" ]
+    [ "$(field name <"$scratch/events" | tr '\n' ' ')" = "a null b a " ]
+}
+
+case_other_stores() {
+    fresh
+    head -c 300000 /dev/urandom >"$scratch/big"
+    o put pictures "$scratch/big"
+    printf 1 | o put pictures --name small
+    o copy pictures copy >"$scratch/copy"
+    grep -q "^copied 2 " "$scratch/copy"
+    o get copy big -O "$scratch/back"
+    cmp "$scratch/big" "$scratch/back"
+    o copy pictures copy | grep -q "^copied 0 "
+    o copy pictures --to "$scratch/elsewhere" | grep -q "^copied 2 "
+    "$ASHLAR" -s "$scratch/elsewhere" object get pictures big -O - >"$scratch/got"
+    cmp "$scratch/got" "$scratch/big"
+    refused 2 o copy pictures
+    o add old >"$scratch/add"
+    o archive pictures --archive old --min-size 1k >"$scratch/archive"
+    grep -q "^moved 1 " "$scratch/archive"
+    refused 1 o get pictures big -O -
+    o get pictures big --archive old -O "$scratch/got"
+    cmp "$scratch/got" "$scratch/big"
+    o archive pictures --archive old --back | grep -q "^moved 1 "
+    o get pictures big -O "$scratch/got"
+    cmp "$scratch/got" "$scratch/big"
+    o sweep pictures >"$scratch/sweep"
+    grep -q "^went: 0 " "$scratch/sweep"
+}
+
+run_cases
