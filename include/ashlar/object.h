@@ -28,7 +28,7 @@
  * else a backend cannot do (ash_object_capabilities) is ASH_EUNSUPPORTED by name, and never left
  * out in silence.
  *
- * Every call takes an ash_op (NULL: none): deadline, cancel flag, durability, principal.  With
+ * Every call takes an ash_op (NULL: none): deadline, cancel flag, durability.  With
  * op->transaction a call is part of the caller's transaction; those that cannot be are ASH_ESTATE.
  *
  * Threads: managers and stores may be used by any number of threads; writers, readers, listings and

@@ -3,9 +3,11 @@
 #include "object/check.h"
 
 #include "base/mem.h"
+#include "object/document.h"
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 int ash__object_text_check(const char *text, const char *what, ash_error *err)
 {
@@ -80,8 +82,12 @@ static int check_headers(const bson_t *headers, ash_error *err)
     if (!bson_validate(headers, BSON_VALIDATE_UTF8 | BSON_VALIDATE_EMPTY_KEYS, NULL) ||
         !bson_iter_init(&it, headers))
         return ash__fail(err, ASH_EINVAL, "headers have an empty name, or are not valid UTF-8");
-    while (rc == 0 && bson_iter_next(&it))
+    while (rc == 0 && bson_iter_next(&it)) {
         rc = check_header(&it, err);
+        if (rc == 0 && strcasecmp(bson_iter_key(&it), ASH_HEADER_TAGS) == 0)
+            rc = ash__fail(err, ASH_EINVAL, "header %s is what tags are called in JSON: give tags",
+                           ASH_HEADER_TAGS);
+    }
     return rc;
 }
 

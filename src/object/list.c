@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/options.h"
+#include "object/check.h"
 
 #include <string.h>
 
@@ -74,7 +75,8 @@ static int check_options(const ash_object_list_options *o, ash_error *err)
         return ash__fail(err, ASH_EINVAL, "`after` goes with by_name");
     if (o->after_revision != 0 && o->by_name)
         return ash__fail(err, ASH_EINVAL, "`after_revision` does not go with by_name");
-    return 0;
+    int rc = o->prefix != NULL ? ash__object_text_check(o->prefix, "the prefix", err) : 0;
+    return rc == 0 && o->after != NULL ? ash__object_text_check(o->after, "`after`", err) : rc;
 }
 
 int ash_object_store_list(ash_object_store *s, const ash_object_list_options *opts,

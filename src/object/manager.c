@@ -2,6 +2,7 @@
 /* Managers: which backend an address is for; making, finding and deleting stores. */
 #include "object/core.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/options.h"
 
@@ -21,6 +22,15 @@ int ash__object_require(const ash_object_manager *m, bool can, const char *what,
         return 0;
     return ash__fail(err, ASH_EUNSUPPORTED, "%s: object stores here (%s) do not have it", what,
                      m->can.backend);
+}
+
+int ash__object_op_check(const ash_op *op, ash_error *err)
+{
+    if (op->cancel != NULL && __atomic_load_n(op->cancel, __ATOMIC_RELAXED) != 0)
+        return ash__fail(err, ASH_EINTERRUPTED, "cancelled");
+    if (op->deadline_ms != 0 && ash__clock_ms() >= op->deadline_ms)
+        return ash__fail(err, ASH_ETIMEOUT, "the deadline passed");
+    return 0;
 }
 
 int ash__object_outside(const ash_op *op, ash_error *err)

@@ -15,6 +15,7 @@ struct ash_object_reader {
     ash_object_found kept;          /* the archive's object */
     ash_object_source *source;      /* NULL: there are no bytes to read */
     ash_digest *digest;             /* while it can still be compared */
+    ash_op op;
     int64_t start, end, at;
     bool failed;
 };
@@ -167,6 +168,7 @@ int ash_object_store_open_reader(ash_object_store *s, const char *name,
     rc = ASH_ECONFLICT;
     for (int i = 0; rc == ASH_ECONFLICT && i < TRIES; i++) {
         ash_object_reader *r = ash__new(ash_object_reader);
+        r->op = own;
         rc = open_once(s, name, &o, &own, r, err);
         if (rc == 0)
             *out = r;
@@ -220,21 +222,21 @@ int ash_object_reader_read(ash_object_reader *r, void *buf, size_t len, size_t *
     *got = 0;
     if (r->failed)
         return ash__fail(err, ASH_ESTATE, "the reader failed before");
-    if (r->at < r->end && len > 0) {
+    int rc = ash__object_op_check(&r->op, err);
+    if (rc == 0 && r->at < r->end && len > 0) {
         if ((int64_t)len > r->end - r->at)
             len = (size_t)(r->end - r->at);
-        int rc = ops->source_read(r->source, buf, len, got, err);
+        rc = ops->source_read(r->source, buf, len, got, err);
         if (rc == 0 && *got == 0)
             rc = ash__fail(err, ASH_ECORRUPT, "%.200s ends after %" PRId64 " of %" PRId64 " bytes",
                            r->found.object->name, r->at, r->found.object->size);
         r->failed = rc != 0;
-        if (rc != 0)
-            return rc;
-        if (r->digest != NULL)
+        if (rc == 0 && r->digest != NULL)
             ash__digest_add(r->digest, buf, *got);
-        r->at += (int64_t)*got;
+        r->at += rc == 0 ? (int64_t)*got : 0;
     }
-    int rc = compare_digest(r, err);
+    if (rc == 0)
+        rc = compare_digest(r, err);
     if (rc != 0)
         *got = 0;
     return rc;

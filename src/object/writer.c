@@ -142,7 +142,8 @@ int ash_object_writer_write(ash_object_writer *w, const void *data, size_t len, 
     if (w->failed || w->sealed)
         return ash__fail(err, ASH_ESTATE, "the writer takes no more bytes");
     size_t total = len;
-    if (w->part_len > 0 && len > 0)
+    rc = ash__object_op_check(&w->op, err);
+    if (rc == 0 && w->part_len > 0 && len > 0)
         rc = fill_part(w, &at, &len, err);
     size_t whole = len - len % w->chunk_size;
     if (rc == 0 && whole > 0) {

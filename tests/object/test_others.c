@@ -312,6 +312,41 @@ static void test_object_others__counting_by_compare_and_set(void **state)
 
 /* ---- deadlines and flags ---- */
 
+/* In the middle of a put and of a get. */
+static void test_object_others__stopped_on_the_way(void **state)
+{
+    fixture *f = *state;
+    volatile int cancel = 0;
+    ash_op op = ASH_OP_INIT;
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    ash_object_writer *w = NULL;
+    ash_object_reader *r = NULL;
+    char byte;
+    size_t got = 0;
+    support_put(f, f->store, "a", "old");
+    op.cancel = &cancel;
+    meta.name = "a";
+    assert_ok(ash_object_store_open_writer(f->store, &meta, NULL, &op, &w, &f->err), &f->err);
+    assert_ok(ash_object_store_open_reader(f->store, "a", NULL, &op, &r, &f->err), &f->err);
+    assert_ok(ash_object_writer_write(w, "n", 1, &f->err), &f->err);
+    assert_ok(ash_object_reader_read(r, &byte, 1, &got, &f->err), &f->err);
+    cancel = 1;
+    assert_int_equal(ash_object_writer_write(w, "n", 1, &f->err), ASH_EINTERRUPTED);
+    assert_int_equal(ash_object_writer_finish(w, NULL, NULL, &f->err), ASH_ESTATE);
+    assert_int_equal(ash_object_reader_read(r, &byte, 1, &got, &f->err), ASH_EINTERRUPTED);
+    assert_int_equal(got, 0);
+    ash_object_writer_free(w);
+    ash_object_reader_free(r);
+    op.cancel = NULL;
+    op.deadline_ms = ash_deadline(1);
+    ash__clock_sleep_ms(10);
+    assert_int_equal(
+        ash_object_store_put_bytes(f->store, &meta, "new", 3, NULL, &op, NULL, &f->err),
+        ASH_ETIMEOUT);
+    support_expect(f, f->store, "a", "old");
+    support_expect_sound(f, f->store);
+}
+
 static void test_object_others__cancelled(void **state)
 {
     fixture *f = *state;
@@ -339,9 +374,9 @@ static void test_object_others__cancelled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(copy),           T(copy_goes_on), T(archive),
-        T(archive_by_age), T(four_writers), T(counting_by_compare_and_set),
-        T(cancelled),
+        T(copy),           T(copy_goes_on),       T(archive),
+        T(archive_by_age), T(four_writers),       T(counting_by_compare_and_set),
+        T(cancelled),      T(stopped_on_the_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

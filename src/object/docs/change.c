@@ -91,6 +91,10 @@ static int update_meta(ash_docs_commit *c, void *ctx, ash_error *err)
         ash__commit_stamp(c, &set);
         rc = ash__object_set(old, &set, &call->result, err);
     }
+    /* What was said before and what is said now may come to more than either. */
+    if (rc == 0 && call->result->document->len > ASH_OBJECT_META_MAX + 4096)
+        rc = ash__fail(err, ASH_ETOOBIG, "what is said of %.200s is over %d bytes", old->name,
+                       ASH_OBJECT_META_MAX);
     if (rc == 0)
         rc = strcmp(old->name, call->result->name) == 0
                  ? ash__commit_replace(c, old, call->result, err)
