@@ -580,6 +580,8 @@ typedef struct ash_object_sweep_options {
                           any age, when nobody puts */
     ash_progress_fn progress;
     void *progress_ctx;
+    bool expired_only; /* what has expired, and no look at bytes: quick, by an index where there is
+                          one */
 } ash_object_sweep_options;
 #define ASH_OBJECT_SWEEP_OPTIONS_INIT ASH_OPTIONS_INIT(ash_object_sweep_options)
 typedef struct ash_object_sweep_report {

@@ -161,6 +161,26 @@ case_watch() {
     [ "$(field name <"$scratch/events" | tr '\n' ' ')" = "a null b a " ]
 }
 
+case_a_server_ends_what_is_over() {
+    fresh
+    "$ASHLAR" -s "$store" serve --mongo 127.0.0.1:0 >"$scratch/serve" 2>&1 &
+    server=$!
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        grep -q mongodb:// "$scratch/serve" && break
+        sleep 0.2
+    done
+    printf 1 | o put pictures --name a --ttl 1s
+    printf 2 | o put pictures --name b
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+        o status pictures --json >"$scratch/status"
+        [ "$(field objects <"$scratch/status")" = 1 ] && break
+        sleep 0.3
+    done
+    [ "$(field objects <"$scratch/status")" = 1 ]
+    kill -TERM $server
+    wait $server
+}
+
 case_other_stores() {
     fresh
     head -c 300000 /dev/urandom >"$scratch/big"

@@ -9,8 +9,10 @@
 #include "base/mem.h"
 #include "base/thread.h"
 
+#include <ashlar/object.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <string.h>
 
 enum {
     EXPIRE_EVERY_MS = 1000, /* a file is gone within the second */
@@ -47,10 +49,49 @@ struct ash_chore {
     bool unfinished;  /* a bucket was left with work to do */
 };
 
+static int expire_in(ash_object_manager *m, const char *name, int64_t *count, ash_error *err)
+{
+    ash_object_sweep_options o = ASH_OBJECT_SWEEP_OPTIONS_INIT;
+    ash_object_sweep_report report = ASH_OBJECT_SWEEP_REPORT_INIT;
+    ash_object_store *s = NULL;
+    ash_op op = ASH_OP_INIT;
+    op.cancel = &ash__cmd_interrupted;
+    o.expired_only = true;
+    int rc = ash_object_manager_bind(m, name, &op, &s, err);
+    if (rc == 0)
+        rc = ash_object_store_sweep(s, &o, &op, &report, err);
+    *count += report.expired;
+    ash_object_store_close(s);
+    return rc;
+}
+
+/* The bucket objects.NAME, or objects.NAME.N, is an object store's, whose objects end by themselves. */
+static int expire_objects(ash_chore *c, const ash_bucket *b, int64_t *count, ash_error *err)
+{
+    static const char prefix[] = "objects.";
+    ash_object_manager_options o = ASH_OBJECT_MANAGER_OPTIONS_INIT;
+    ash_object_manager *m = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    size_t head = strlen(prefix);
+    if (strncmp(ash_bucket_name(b), prefix, head) != 0)
+        return 0;
+    const char *rest = ash_bucket_name(b) + head;
+    char *name = ash__strndup(rest, strcspn(rest, "."));
+    o.db = ash_bucket_db(b);
+    int rc = ash_object_manager_new(c->store, &o, &m, &own);
+    if (rc == 0)
+        rc = expire_in(m, name, count, &own);
+    ash_object_manager_close(m);
+    ash__free(name);
+    /* Somebody's own bucket of such a name, or a store that is just deleted. */
+    rc = rc == ASH_EINVAL ? 0 : rc;
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err);
+}
+
 static int expire(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err)
 {
-    (void)c;
-    return ash_bucket_expire(b, FILES_AT_ONCE, count, more, err);
+    int rc = ash_bucket_expire(b, FILES_AT_ONCE, count, more, err);
+    return rc == 0 ? expire_objects(c, b, count, err) : rc;
 }
 
 static int sum(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err)

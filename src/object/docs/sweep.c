@@ -170,7 +170,8 @@ int ash__docs_sweep(ash_object_store *base, const ash_object_sweep_options *opts
         return rc;
     ash__docs_config_release(&c);
     rc = ash__docs_expire(s, op, opts->dry_run, &report->expired, &report->tombstones, err);
-    if (rc == 0)
-        rc = sweep_files(s, opts, op, report, err);
+    if (rc != 0 || opts->expired_only)
+        return rc;
+    rc = sweep_files(s, opts, op, report, err);
     return rc == 0 ? sweep_chunks(s, opts, report, err) : rc;
 }
