@@ -7,11 +7,11 @@
 # Does nothing when all is there.  Installs as root or through sudo; otherwise says which line to type.
 set -eu
 
-build="gcc libc6-dev meson ninja-build pkg-config python3 libbson-dev libmongoc-dev liblmdb-dev
+build="gcc libc6-dev meson ninja-build pkg-config python3 libbson-dev libmongoc-dev libnats-dev liblmdb-dev
   libssl-dev libxxhash-dev libzstd-dev zlib1g-dev libsnappy-dev libpcre2-dev libicu-dev
   libintelrdfpmath-dev"
 # What everybody who types `make test` has to fetch: keep it small.
-test="$build libcmocka-dev g++ python3-pymongo python3-gridfs groff-base"
+test="$build libcmocka-dev g++ python3-pymongo python3-gridfs groff-base nats-server"
 # Other people's languages and their drivers.
 clients="$test nodejs npm faketime golang-go golang-mongodb-mongo-driver-dev php-cli php-mongodb
   libmongodb-perl ruby ruby-mongo python3-venv maven default-jdk-headless rustc-web cargo-web debootstrap"
