@@ -6,6 +6,9 @@
 #ifdef ASH_HAVE_OBJECT_DOCS
 #include "object/docs/docs.h"
 #endif
+#ifdef ASH_HAVE_OBJECT_JETSTREAM
+#include "object/jetstream/backend.h"
+#endif
 #ifdef ASH_HAVE_EMBEDDED
 #include "store/embedded/backend.h"
 #endif
@@ -26,6 +29,9 @@ const ash_backend *const ash__backends[] = {
 
 /* Docs takes whatever is a store, so it comes last. */
 const ash_object_backend *const ash__object_backends[] = {
+#ifdef ASH_HAVE_OBJECT_JETSTREAM
+    &ash__object_backend_jetstream,
+#endif
 #ifdef ASH_HAVE_OBJECT_DOCS
     &ash__object_backend_docs,
 #endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_OBJECT_JETSTREAM_CONFIG_H
+#define ASH_OBJECT_JETSTREAM_CONFIG_H
+
+/* The configuration of an object store as that of a stream, and back. */
+
+#include "object/info.h"
+#include "object/jetstream/format/json.h"
+
+/* Appends the stream's configuration.  base: what is there already (a stream's "config"), whose
+ * fields stay unless c has something for them; or NULL. */
+void ash__js_write_config(const ash_object_config *c, const ash_json *base, ash_buffer *out);
+/* base with "sealed", or with times to live of single messages allowed. */
+void ash__js_write_flag(const ash_json *base, const char *flag, ash_buffer *out);
+
+/* NULL, or the name of the first field that the server's echo lacks or has otherwise. */
+const char *ash__js_config_dropped(const ash_object_config *c, const ash_json *echo);
+
+/* "config" and "state" of a stream.  false: it is no object store.  ASH_ECORRUPT in err. */
+bool ash__js_is_object_store(const ash_json *config);
+/* *out is yours: ash_object_status_free(). */
+int ash__js_read_status(const ash_json *info, ash_object_status **out, ash_error *err);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "object/jetstream/connection.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "object/jetstream/nkey.h"
+
+#include <string.h>
+
+enum {
+    CONNECT_MS = 5000,
+    RECONNECT_WAIT_MS = 200,
+    RECONNECT_JITTER_MS = 50,
+    PING_MS = 5000,
+    PINGS_OUT = 2,
+    IO_BYTES = 256 * 1024, /* a chunk and its head in one call of the system */
+    PENDING_MESSAGES = 1 << 20
+};
+
+static void on_error(natsConnection *nc, natsSubscription *sub, natsStatus status, void *closure)
+{
+    ash_js *js = closure;
+    (void)nc;
+    (void)sub;
+    if (status == NATS_NOT_PERMITTED)
+        __atomic_add_fetch(&js->denials, 1, __ATOMIC_RELAXED);
+}
+
+static natsStatus set_servers(natsOptions *opts, const ash_nats_address *a)
+{
+    const char *servers[ASH_NATS_MAX_SERVERS];
+    for (int i = 0; i < a->count; i++)
+        servers[i] = a->servers[i];
+    return natsOptions_SetServers(opts, servers, a->count);
+}
+
+static natsStatus set_manners(natsOptions *opts, ash_js *js)
+{
+    natsStatus s = natsOptions_SetTimeout(opts, CONNECT_MS);
+    if (s == NATS_OK)
+        s = natsOptions_SetMaxReconnect(opts, -1);
+    if (s == NATS_OK)
+        s = natsOptions_SetReconnectWait(opts, RECONNECT_WAIT_MS);
+    if (s == NATS_OK)
+        s = natsOptions_SetReconnectJitter(opts, RECONNECT_JITTER_MS, RECONNECT_JITTER_MS);
+    if (s == NATS_OK)
+        s = natsOptions_SetPingInterval(opts, PING_MS);
+    if (s == NATS_OK)
+        s = natsOptions_SetMaxPingsOut(opts, PINGS_OUT);
+    if (s == NATS_OK)
+        s = natsOptions_SetIOBufSize(opts, IO_BYTES);
+    if (s == NATS_OK)
+        s = natsOptions_SetMaxPendingMsgs(opts, PENDING_MESSAGES);
+    if (s == NATS_OK)
+        s = natsOptions_SetFailRequestsOnDisconnect(opts, true);
+    if (s == NATS_OK)
+        s = natsOptions_SetName(opts, "ashlar");
+    return s == NATS_OK ? natsOptions_SetErrorHandler(opts, on_error, js) : s;
+}
+
+static natsStatus set_tls(natsOptions *opts, const ash_nats_address *a)
+{
+    natsStatus s = NATS_OK;
+    if (a->tls || a->tls_ca != NULL || a->tls_cert != NULL)
+        s = natsOptions_SetSecure(opts, true);
+    if (s == NATS_OK && a->tls_ca != NULL)
+        s = natsOptions_LoadCATrustedCertificates(opts, a->tls_ca);
+    if (s == NATS_OK && a->tls_cert != NULL)
+        s = natsOptions_LoadCertificatesChain(opts, a->tls_cert, a->tls_key);
+    return s;
+}
+
+static natsStatus set_identity(natsOptions *opts, const ash_nats_address *a, const char *public_key)
+{
+    if (a->creds != NULL)
+        return natsOptions_SetUserCredentialsFromFiles(opts, a->creds, NULL);
+    if (a->nkey != NULL)
+        return natsOptions_SetNKeyFromSeed(opts, public_key, a->nkey);
+    if (a->token != NULL)
+        return natsOptions_SetToken(opts, a->token);
+    return a->user != NULL ? natsOptions_SetUserInfo(opts, a->user, a->password) : NATS_OK;
+}
+
+static int configure(natsOptions *opts, const ash_nats_address *a, ash_js *js, ash_error *err)
+{
+    char public_key[ASH_NKEY_PUBLIC_BYTES] = "";
+    int rc = a->nkey != NULL ? ash__nkey_public(a->nkey, public_key, err) : 0;
+    if (rc != 0)
+        return rc;
+    natsStatus s = set_servers(opts, a);
+    if (s != NATS_OK)
+        return ash__fail(err, ASH_EINVAL, "the NATS address names a server that cannot be");
+    s = set_manners(opts, js);
+    if (s == NATS_OK && (s = set_tls(opts, a)) != NATS_OK)
+        return ash__fail(err, ASH_EINVAL, "TLS to NATS: %s", natsStatus_GetText(s));
+    if (s == NATS_OK && (s = set_identity(opts, a, public_key)) != NATS_OK)
+        return ash__fail(err, ASH_EINVAL, "credentials for NATS: %s", natsStatus_GetText(s));
+    return s == NATS_OK ? 0 : ash__js_fail_status(s, "to prepare", err);
+}
+
+int ash__js_connect(const ash_nats_address *address, int64_t timeout_ms, ash_js **out,
+                    ash_error *err)
+{
+    ash_js *js = ash__new(ash_js);
+    natsOptions *opts = NULL;
+    natsStatus s = natsOptions_Create(&opts);
+    int rc = s == NATS_OK ? configure(opts, address, js, err)
+                          : ash__js_fail_status(s, "to prepare", err);
+
+    js->timeout_ms = timeout_ms > 0 ? timeout_ms : ASH_JS_TIMEOUT_MS;
+    js->api = address->domain != NULL ? ash__sprintf("$JS.%s.API", address->domain)
+                                      : ash__strdup("$JS.API");
+    if (rc == 0) {
+        s = natsConnection_Connect(&js->nc, opts);
+        rc = s == NATS_OK ? 0 : ash__js_fail_status(s, "to connect", err);
+    }
+    natsOptions_Destroy(opts);
+    if (rc == 0)
+        *out = js;
+    else
+        ash__js_close(js);
+    return rc;
+}
+
+void ash__js_close(ash_js *js)
+{
+    if (js == NULL)
+        return;
+    if (js->nc != NULL) {
+        /* Nothing of the handlers runs behind this: js is their closure. */
+        natsConnection_Close(js->nc);
+        natsConnection_Destroy(js->nc);
+    }
+    ash__free(js->api);
+    ash__free(js);
+}
+
+static int code_of_status(natsStatus status)
+{
+    switch (status) {
+    case NATS_TIMEOUT:
+        return ASH_ETIMEOUT;
+    case NATS_CONNECTION_AUTH_FAILED:
+    case NATS_NOT_PERMITTED:
+        return ASH_EACCES;
+    case NATS_MAX_PAYLOAD:
+        return ASH_ETOOBIG;
+    case NATS_NO_MEMORY:
+        return ASH_ENOMEM;
+    case NATS_INVALID_ARG:
+    case NATS_ERR:
+        return ASH_EINTERNAL;
+    default:
+        return ASH_ENETWORK;
+    }
+}
+
+/* Not libnats' own text of the error, which may repeat an address with its password. */
+int ash__js_fail_status(natsStatus status, const char *what, ash_error *err)
+{
+    if (status == NATS_NO_RESPONDERS)
+        return ash__fail(err, ASH_ENETWORK, "NATS, %s: nobody answers there for JetStream", what);
+    return ash__fail(err, code_of_status(status), "NATS, %s: %s", what, natsStatus_GetText(status));
+}
+
+static int code_of_answer(int number, int64_t code)
+{
+    switch (number) {
+    case ASH_JS_NO_MESSAGE:
+    case ASH_JS_SEQUENCE_NOT_FOUND:
+    case ASH_JS_STREAM_NOT_FOUND:
+        return ASH_ENOTFOUND;
+    case ASH_JS_STREAM_NAME_IN_USE:
+        return ASH_EEXISTS;
+    case ASH_JS_WRONG_LAST_SEQUENCE:
+        return ASH_ECONFLICT;
+    case ASH_JS_STORE_FAILED:
+    case ASH_JS_STORAGE_EXCEEDED:
+    case ASH_JS_MEMORY_EXCEEDED:
+    case ASH_JS_INSUFFICIENT_RESOURCES:
+        return ASH_ENOSPC;
+    case ASH_JS_SEALED:
+        return ASH_EREADONLY;
+    case ASH_JS_NOT_ENABLED:
+    case ASH_JS_NOT_ENABLED_FOR_ACCOUNT:
+        return ASH_EUNSUPPORTED;
+    default:
+        return code >= 500 || code == 429 ? ASH_ENETWORK : code == 404 ? ASH_ENOTFOUND : ASH_EINVAL;
+    }
+}
+
+int ash__js_answer_error(const ash_json *answer, int *number, ash_error *err)
+{
+    const ash_json *error = ash__json_get(answer, "error");
+    *number = 0;
+    if (error == NULL || error->type != ASH_JSON_OBJECT)
+        return 0;
+    *number = (int)ash__json_int(error, "err_code", 0);
+    return ash__fail(err, code_of_answer(*number, ash__json_int(error, "code", 0)),
+                     "JetStream: %s (%d)", ash__json_text(error, "description", "error"), *number);
+}
+
+bool ash__js_is_passing(int rc, int number)
+{
+    return rc == ASH_ENETWORK || rc == ASH_ETIMEOUT || number == ASH_JS_CLUSTER_NOT_AVAILABLE ||
+           number == ASH_JS_CLUSTER_NO_PEERS;
+}
+
+int ash__js_time_left(const ash_op *op, int64_t limit_ms, int64_t *out, ash_error *err)
+{
+    *out = limit_ms;
+    if (op == NULL)
+        return 0;
+    if (op->cancel != NULL && __atomic_load_n(op->cancel, __ATOMIC_RELAXED) != 0)
+        return ash__fail(err, ASH_EINTERRUPTED, "interrupted");
+    if (op->deadline_ms == 0)
+        return 0;
+    int64_t left = op->deadline_ms - ash__clock_ms();
+    if (left <= 0)
+        return ash__fail(err, ASH_ETIMEOUT, "the deadline passed");
+    *out = left < limit_ms ? left : limit_ms;
+    return 0;
+}
+
+int ash__js_pause(const ash_op *op, int64_t give_up_ms, ash_error *err)
+{
+    int64_t pause = 0;
+    int rc = ash__js_time_left(op, ASH_JS_PAUSE_MS, &pause, err);
+    if (rc == 0 && ash__clock_ms() >= give_up_ms && (op == NULL || op->deadline_ms == 0))
+        rc = ash__fail(err, ASH_ETIMEOUT, "JetStream did not answer in time");
+    if (rc == 0)
+        ash__clock_sleep_ms(pause);
+    return rc;
+}
+
+const char *ash__js_header(natsMsg *message, const char *name)
+{
+    const char *value = NULL;
+    return natsMsgHeader_Get(message, name, &value) == NATS_OK ? value : NULL;
+}
+
+int ash__js_ask(ash_js *js, natsMsg *message, const ash_op *op, natsMsg **answer, ash_error *err)
+{
+    int64_t left = 0;
+    uint64_t denials = __atomic_load_n(&js->denials, __ATOMIC_RELAXED);
+    int rc = ash__js_time_left(op, js->timeout_ms, &left, err);
+    if (rc != 0)
+        return rc;
+    natsStatus s = natsConnection_RequestMsg(answer, js->nc, message, left);
+    if (s == NATS_TIMEOUT && denials != __atomic_load_n(&js->denials, __ATOMIC_RELAXED))
+        s = NATS_NOT_PERMITTED;
+    return s == NATS_OK ? 0 : ash__js_fail_status(s, "to ask", err);
+}
+
+static int ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **answer, int *number,
+                    ash_error *err)
+{
+    natsMsg *got = NULL;
+    *number = 0;
+    int rc = ash__js_ask(js, message, op, &got, err);
+    if (rc == 0)
+        rc = ash__json_parse(natsMsg_GetData(got), (size_t)natsMsg_GetDataLength(got), answer, err);
+    if (rc == 0)
+        rc = ash__js_answer_error(*answer, number, err);
+    natsMsg_Destroy(got);
+    return rc;
+}
+
+int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op *op,
+                    ash_json **answer, int *number, ash_error *err)
+{
+    int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
+    char *subject = ash__sprintf("%s.%s", js->api, verb);
+    natsMsg *message = NULL;
+    ash_json *got = NULL;
+    int told = 0, rc = 0;
+    natsStatus s =
+        natsMsg_Create(&message, subject, NULL, body != NULL ? (const char *)body->data : NULL,
+                       body != NULL ? (int)body->len : 0);
+
+    if (s != NATS_OK)
+        rc = ash__js_fail_status(s, "to ask", err);
+    while (message != NULL) {
+        ash__json_free(got);
+        got = NULL;
+        rc = ask_once(js, message, op, &got, &told, err);
+        if (rc == 0 || !ash__js_is_passing(rc, told) || ash__js_pause(op, give_up, NULL) != 0)
+            break;
+    }
+    natsMsg_Destroy(message);
+    ash__free(subject);
+    if (number != NULL)
+        *number = told;
+    if (rc == 0 && answer != NULL)
+        *answer = got;
+    else
+        ash__json_free(got);
+    return rc;
+}

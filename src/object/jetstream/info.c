@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "object/jetstream/info.h"
+
+#include "base/mem.h"
+#include "object/jetstream/format/names.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define TAGS_HEADER "Ashlar-Tags"
+#define ZERO_TIME   "0001-01-01T00:00:00Z"
+
+/* ---- writing ---- */
+
+static void put_value(ash_buffer *out, const bson_iter_t *it);
+
+static void put_members(ash_buffer *out, bson_iter_t *it, bool array)
+{
+    ash__buffer_append_byte(out, array ? '[' : '{');
+    for (bool first = true; bson_iter_next(it); first = false) {
+        if (!array)
+            ash__json_put_key(out, bson_iter_key(it));
+        else if (!first)
+            ash__buffer_append_byte(out, ',');
+        put_value(out, it);
+    }
+    ash__buffer_append_byte(out, array ? ']' : '}');
+}
+
+static void put_value(ash_buffer *out, const bson_iter_t *it)
+{
+    bson_iter_t in;
+    uint32_t len = 0;
+    if (BSON_ITER_HOLDS_UTF8(it)) {
+        const char *text = bson_iter_utf8(it, &len);
+        ash__json_put_text(out, text, len);
+    } else if (BSON_ITER_HOLDS_INT(it)) {
+        ash__buffer_printf(out, "%" PRId64, bson_iter_as_int64(it));
+    } else if (BSON_ITER_HOLDS_DOUBLE(it)) {
+        ash__buffer_printf(out, "%.17g", bson_iter_double(it));
+    } else if (BSON_ITER_HOLDS_BOOL(it)) {
+        ash__buffer_append_text(out, bson_iter_bool(it) ? "true" : "false");
+    } else if ((BSON_ITER_HOLDS_DOCUMENT(it) || BSON_ITER_HOLDS_ARRAY(it)) &&
+               bson_iter_recurse(it, &in)) {
+        put_members(out, &in, BSON_ITER_HOLDS_ARRAY(it));
+    } else {
+        ash__buffer_append_text(out, "null");
+    }
+}
+
+typedef struct member {
+    const char *key;
+    bson_iter_t value;
+} member;
+
+static int compare_members(const void *a, const void *b)
+{
+    return strcmp(((const member *)a)->key, ((const member *)b)->key);
+}
+
+/* A map in the order of its keys; extra (may be NULL) goes with them as extra_key. */
+static void put_map(ash_buffer *out, const char *key, const bson_t *map, const char *extra_key,
+                    const bson_iter_t *extra)
+{
+    size_t count = (map != NULL ? bson_count_keys(map) : 0) + (extra != NULL), at = 0;
+    member *members = ash__alloc_array(count + 1, sizeof *members);
+    bson_iter_t it;
+
+    if (map != NULL && bson_iter_init(&it, map)) {
+        while (bson_iter_next(&it))
+            members[at++] = (member){bson_iter_key(&it), it};
+    }
+    if (extra != NULL)
+        members[at++] = (member){extra_key, *extra};
+    qsort(members, at, sizeof *members, compare_members);
+    if (at > 0) {
+        ash__json_put_key(out, key);
+        ash__buffer_append_byte(out, '{');
+        for (size_t i = 0; i < at; i++) {
+            ash__json_put_key(out, members[i].key);
+            put_value(out, &members[i].value);
+        }
+        ash__buffer_append_byte(out, '}');
+    }
+    ash__free(members);
+}
+
+static void put_options(ash_buffer *out, const ash_object *o)
+{
+    if (o->link_store == NULL && o->chunk_size == 0)
+        return;
+    ash__json_put_key(out, "options");
+    ash__buffer_append_byte(out, '{');
+    if (o->link_store != NULL) {
+        ash__json_put_key(out, "link");
+        ash__buffer_append_byte(out, '{');
+        ash__json_put_text_member(out, "bucket", o->link_store);
+        if (o->link_name != NULL)
+            ash__json_put_text_member(out, "name", o->link_name);
+        ash__buffer_append_byte(out, '}');
+    }
+    if (o->chunk_size > 0)
+        ash__json_put_int_member(out, "max_chunk_size", o->chunk_size);
+    ash__buffer_append_byte(out, '}');
+}
+
+/* Everything that ADR-20 has no word for, and that is not told by the message itself. */
+static void put_unknown(ash_buffer *out, const ash_object *o)
+{
+    static const char *const known[] = {"name",     "description", "headers", "metadata", "tags",
+                                        "options",  "bucket",      "nuid",    "size",     "mtime",
+                                        "chunks",   "digest",      "deleted", "revision", "expires",
+                                        "encoding", "until",       "archive"};
+    bson_iter_t it;
+    if (!bson_iter_init(&it, o->document))
+        return;
+    while (bson_iter_next(&it)) {
+        bool is_known = false;
+        for (size_t i = 0; i < ASH_ARRAY_LEN(known); i++)
+            is_known = is_known || strcmp(known[i], bson_iter_key(&it)) == 0;
+        if (is_known)
+            continue;
+        ash__json_put_key(out, bson_iter_key(&it));
+        put_value(out, &it);
+    }
+}
+
+void ash__js_write_info(const ash_object *o, const char *nuid, ash_buffer *out)
+{
+    bson_t headers, metadata;
+    bson_iter_t tags;
+    bool has_headers = ash_object_headers(o, &headers);
+    bool has_metadata = ash_object_metadata(o, &metadata);
+    bool has_tags = bson_iter_init_find(&tags, o->document, "tags");
+    const char *own = o->nuid != NULL && *o->nuid != '\0' ? o->nuid : nuid;
+
+    ash__buffer_append_byte(out, '{');
+    ash__json_put_text_member(out, "name", o->name);
+    if (o->description != NULL && *o->description != '\0')
+        ash__json_put_text_member(out, "description", o->description);
+    put_map(out, "headers", has_headers ? &headers : NULL, TAGS_HEADER, has_tags ? &tags : NULL);
+    put_map(out, "metadata", has_metadata ? &metadata : NULL, NULL, NULL);
+    put_options(out, o);
+    ash__json_put_text_member(out, "bucket", o->store);
+    ash__json_put_text_member(out, "nuid", own);
+    ash__json_put_int_member(out, "size", o->size);
+    ash__json_put_text_member(out, "mtime", ZERO_TIME);
+    ash__json_put_int_member(out, "chunks", o->chunks);
+    if (o->digest[0] != '\0')
+        ash__json_put_text_member(out, "digest", o->digest);
+    if (o->deleted)
+        ash__json_put_truth_member(out, "deleted", true);
+    put_unknown(out, o);
+    ash__buffer_append_byte(out, '}');
+}
+
+/* ---- reading ---- */
+
+static void append(bson_t *doc, const char *key, const ash_json *value);
+
+static void append_nest(bson_t *doc, const char *key, const ash_json *value)
+{
+    bson_t nest;
+    char number[16];
+    uint32_t index = 0;
+    bool array = value->type == ASH_JSON_ARRAY;
+
+    if (array)
+        bson_append_array_begin(doc, key, (int)strlen(key), &nest);
+    else
+        bson_append_document_begin(doc, key, (int)strlen(key), &nest);
+    for (const ash_json *child = value->first; child != NULL; child = child->next) {
+        const char *name = child->key;
+        if (array)
+            bson_uint32_to_string(index++, &name, number, sizeof number);
+        append(&nest, name, child);
+    }
+    if (array)
+        bson_append_array_end(doc, &nest);
+    else
+        bson_append_document_end(doc, &nest);
+}
+
+static void append_number(bson_t *doc, const char *key, const ash_json *value)
+{
+    char *end = NULL;
+    int64_t number = strtoll(value->text, &end, 10);
+    if (*end == '\0')
+        BSON_APPEND_INT64(doc, key, number);
+    else
+        BSON_APPEND_DOUBLE(doc, key, strtod(value->text, NULL));
+}
+
+static void append(bson_t *doc, const char *key, const ash_json *value)
+{
+    switch (value->type) {
+    case ASH_JSON_NULL:
+        BSON_APPEND_NULL(doc, key);
+        break;
+    case ASH_JSON_BOOL:
+        BSON_APPEND_BOOL(doc, key, value->truth);
+        break;
+    case ASH_JSON_NUMBER:
+        append_number(doc, key, value);
+        break;
+    case ASH_JSON_TEXT:
+        bson_append_utf8(doc, key, (int)strlen(key), value->text, (int)value->text_len);
+        break;
+    default:
+        append_nest(doc, key, value);
+    }
+}
+
+/* The ADR's sample has an array of maps where every client writes a map. */
+static void append_metadata(bson_t *doc, const ash_json *value)
+{
+    bson_t map;
+    if (value->type != ASH_JSON_ARRAY) {
+        append(doc, "metadata", value);
+        return;
+    }
+    BSON_APPEND_DOCUMENT_BEGIN(doc, "metadata", &map);
+    for (const ash_json *item = value->first; item != NULL; item = item->next) {
+        for (const ash_json *entry = item->first; entry != NULL; entry = entry->next) {
+            if (entry->key != NULL)
+                append(&map, entry->key, entry);
+        }
+    }
+    bson_append_document_end(doc, &map);
+}
+
+/* A header may have one text instead of an array of them. */
+static void append_header(bson_t *doc, const ash_json *header)
+{
+    bson_t list;
+    if (header->type != ASH_JSON_TEXT) {
+        append(doc, header->key, header);
+        return;
+    }
+    BSON_APPEND_ARRAY_BEGIN(doc, header->key, &list);
+    append(&list, "0", header);
+    bson_append_array_end(doc, &list);
+}
+
+static void append_headers(bson_t *doc, const ash_json *value)
+{
+    bson_t headers;
+    const ash_json *tags = NULL;
+    if (value->type != ASH_JSON_OBJECT)
+        return;
+    BSON_APPEND_DOCUMENT_BEGIN(doc, "headers", &headers);
+    for (const ash_json *header = value->first; header != NULL; header = header->next) {
+        if (strcasecmp(header->key, TAGS_HEADER) == 0)
+            tags = header;
+        else
+            append_header(&headers, header);
+    }
+    bson_append_document_end(doc, &headers);
+    if (tags != NULL)
+        append(doc, "tags", tags);
+}
+
+static bool is_link(const ash_json *info)
+{
+    const ash_json *link = ash__json_get(ash__json_get(info, "options"), "link");
+    return link != NULL && ash__json_text(link, "bucket", NULL) != NULL;
+}
+
+static void append_field(bson_t *doc, const ash_json *field, bool link, bool *sized, bool *chunked)
+{
+    /* What the message itself says, or has no meaning for a link. */
+    static const char *const left_out[] = {"bucket", "mtime", "revision", "expires"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(left_out); i++) {
+        if (strcmp(field->key, left_out[i]) == 0)
+            return;
+    }
+    if (link && (strcmp(field->key, "nuid") == 0 || strcmp(field->key, "digest") == 0))
+        return;
+    *sized = *sized || strcmp(field->key, "size") == 0;
+    *chunked = *chunked || strcmp(field->key, "chunks") == 0;
+    if (strcmp(field->key, "headers") == 0)
+        append_headers(doc, field);
+    else if (strcmp(field->key, "metadata") == 0)
+        append_metadata(doc, field);
+    else
+        append(doc, field->key, field);
+}
+
+static bson_t *to_document(const ash_json *info, const ash_js_message *m, const char *store)
+{
+    bson_t *doc = bson_new();
+    bool sized = false, chunked = false, link = is_link(info);
+    for (const ash_json *field = info->first; field != NULL; field = field->next)
+        append_field(doc, field, link, &sized, &chunked);
+    if (!sized)
+        BSON_APPEND_INT64(doc, "size", 0);
+    if (!chunked)
+        BSON_APPEND_INT64(doc, "chunks", 0);
+    BSON_APPEND_UTF8(doc, "bucket", store);
+    BSON_APPEND_DATE_TIME(doc, "mtime", m->time_ms);
+    BSON_APPEND_INT64(doc, "revision", (int64_t)m->sequence);
+    if (m->ttl_ms > 0)
+        BSON_APPEND_DATE_TIME(doc, "expires", m->time_ms + m->ttl_ms);
+    return doc;
+}
+
+int ash__js_read_info(const ash_js_message *m, const char *store, ash_object **out, ash_error *err)
+{
+    ash_json *info = NULL;
+    ash_error why = ASH_ERROR_INIT;
+    int rc = ash__json_parse((const char *)m->data, m->len, &info, &why);
+    if (rc == 0 && info->type != ASH_JSON_OBJECT)
+        rc = ash__fail(&why, ASH_ECORRUPT, "no map");
+    if (rc == 0)
+        rc = ash__object_new(to_document(info, m, store), out, &why);
+    ash__json_free(info);
+    if (rc == 0)
+        return 0;
+    return ash__fail(err, ASH_ECORRUPT, "an object's info, message %" PRIu64 " of store %s: %s",
+                     m->sequence, store, why.text);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_OBJECT_JETSTREAM_INFO_H
+#define ASH_OBJECT_JETSTREAM_INFO_H
+
+/* ObjectInfo as it lies in meta messages. */
+
+#include "object/info.h"
+#include "object/jetstream/message.h"
+
+/* Appends the JSON that nats.go writes for the same object, byte for byte: its order of fields,
+ * sorted maps, the zero time for mtime.  Tags go into the header Ashlar-Tags, unknown fields behind
+ * the known ones.  nuid: where the object has none, as links do; other clients refuse to follow a
+ * link without. */
+void ash__js_write_info(const ash_object *o, const char *nuid, ash_buffer *out);
+
+/* What any client wrote: links without nuid and size, headers that are no arrays, an mtime, a
+ * digest in hexadecimal.  The time is the message's, revision its sequence.  ASH_ECORRUPT. */
+int ash__js_read_info(const ash_js_message *m, const char *store, ash_object **out, ash_error *err);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Object stores as streams: made, bound, changed, listed, deleted. */
+#include "object/jetstream/config.h"
+#include "object/jetstream/jetstream.h"
+#include "object/jetstream/meta.h"
+
+#include "base/mem.h"
+#include "object/jetstream/format/names.h"
+
+#include <string.h>
+
+#define PREFIX "OBJ_"
+
+void ash__js_manager_close(ash_object_manager *base)
+{
+    ash_js_manager *m = ash__js_manager_of(base);
+    if (m->js != NULL)
+        ash__js_drop_pending(m);
+    for (size_t i = 0; i < m->purge_count; i++) {
+        ash__free(m->purges[i].stream);
+        ash__free(m->purges[i].subject);
+    }
+    ash__free(m->purges);
+    ash__js_close(m->js);
+    ash__mutex_release(&m->mutex);
+    ash__free(m);
+}
+
+/* ---- the stream ---- */
+
+/* "STREAM.VERB.OBJ_name" */
+static char *verb_of(const char *verb, const char *stream)
+{
+    return ash__sprintf("STREAM.%s.%s", verb, stream);
+}
+
+static int request(ash_js *js, const char *verb, const char *stream, ash_buffer *body,
+                   const ash_op *op, ash_json **answer, int *number, ash_error *err)
+{
+    char *whole = verb_of(verb, stream);
+    int rc = ash__js_request(js, whole, body, op, answer, number, err);
+    ash__free(whole);
+    return rc;
+}
+
+int ash__js_stream_info(ash_js *js, const char *stream, const ash_op *op, ash_json **info,
+                        ash_error *err)
+{
+    int number = 0;
+    int rc = request(js, "INFO", stream, NULL, op, info, &number, err);
+    if (rc == ASH_ENOTFOUND && number == ASH_JS_STREAM_NOT_FOUND)
+        return ash__fail(err, ASH_ENOTFOUND, "no object store %s", stream + strlen(PREFIX));
+    return rc;
+}
+
+static ash_object_store *bind_to(ash_object_manager *base, const char *stream, const ash_json *info)
+{
+    const ash_json *config = ash__json_get(info, "config");
+    ash_js_store *s = ash__new(ash_js_store);
+    s->base.manager = base;
+    s->stream_name = ash__strdup(stream);
+    s->stream = (ash_js_stream){.js = ash__js_manager_of(base)->js,
+                                .name = s->stream_name,
+                                .direct = ash__json_truth(config, "allow_direct", false),
+                                .replicas = ash__json_int(config, "num_replicas", 1) > 1};
+    s->message_ttl = ash__json_truth(config, "allow_msg_ttl", false);
+    return &s->base;
+}
+
+void ash__js_unbind(ash_object_store *base)
+{
+    ash_js_store *s = ash__js_store_of(base);
+    ash__free(s->stream_name);
+    ash__free(s);
+}
+
+int ash__js_bind(ash_object_manager *m, const char *name, const ash_op *op, ash_object_store **out,
+                 ash_error *err)
+{
+    ash_json *info = NULL;
+    char *stream = ash__stream_of(name);
+    int rc = ash__js_stream_info(ash__js_manager_of(m)->js, stream, op, &info, err);
+    if (rc == 0 && !ash__js_is_object_store(ash__json_get(info, "config")))
+        rc = ash__fail(err, ASH_ENOTFOUND, "no object store %s, but another stream of its name",
+                       name);
+    if (rc == 0)
+        *out = bind_to(m, stream, info);
+    ash__json_free(info);
+    ash__free(stream);
+    return rc;
+}
+
+/* ---- making and changing ---- */
+
+/* Is the store that is there what is asked for? */
+static int compare(const ash_object_config *config, const ash_json *info, ash_error *err)
+{
+    ash_object_status *there = NULL;
+    int rc = ash__js_read_status(info, &there, err);
+    const char *field =
+        rc == 0 ? ash__object_config_difference(config, &there->config.config) : NULL;
+    if (field != NULL)
+        rc = ash__fail(err, ASH_EEXISTS, "object store %s is there, with another %s", config->name,
+                       field);
+    ash_object_status_free(there);
+    return rc;
+}
+
+/* What only documents can keep, and no capability says. */
+static int check(const ash_object_config *c, ash_error *err)
+{
+    if (c->chunk_size != 0 && c->chunk_size != ASH_OBJECT_CHUNK_SIZE_DEFAULT)
+        return ash__fail(err, ASH_EUNSUPPORTED,
+                         "chunk_size of a store on JetStream: it goes with each object");
+    return 0;
+}
+
+static int make(ash_js *js, const char *stream, const ash_object_config *config, const ash_op *op,
+                ash_json **info, ash_error *err)
+{
+    ash_buffer body = ASH_BUFFER_INIT;
+    ash_error why = ASH_ERROR_INIT;
+    int number = 0;
+
+    ash__js_write_config(config, NULL, &body);
+    int rc = request(js, "CREATE", stream, &body, op, info, &number, &why);
+    ash__buffer_release(&body);
+    if (rc == 0) {
+        const char *field = ash__js_config_dropped(config, ash__json_get(*info, "config"));
+        if (field != NULL)
+            rc = ash__fail(err, ASH_EUNSUPPORTED,
+                           "this NATS server made the store without what %s asks for", field);
+        return rc;
+    }
+    if (number != ASH_JS_STREAM_NAME_IN_USE)
+        return ash__unless(0, rc, &why, err);
+    rc = ash__js_stream_info(js, stream, op, info, err);
+    return rc == 0 ? compare(config, *info, err) : rc;
+}
+
+int ash__js_create(ash_object_manager *m, const ash_object_config *config, const ash_op *op,
+                   ash_object_store **out, ash_error *err)
+{
+    ash_json *info = NULL;
+    char *stream = ash__stream_of(config->name);
+    int rc = check(config, err);
+    if (rc == 0)
+        rc = make(ash__js_manager_of(m)->js, stream, config, op, &info, err);
+    if (rc == 0)
+        *out = bind_to(m, stream, info);
+    ash__json_free(info);
+    ash__free(stream);
+    return rc;
+}
+
+int ash__js_update(ash_object_manager *base, const ash_object_config *config, const ash_op *op,
+                   ash_error *err)
+{
+    ash_js *js = ash__js_manager_of(base)->js;
+    ash_json *info = NULL, *answer = NULL;
+    ash_buffer body = ASH_BUFFER_INIT;
+    char *stream = ash__stream_of(config->name);
+    int rc = check(config, err);
+
+    if (rc == 0)
+        rc = ash__js_stream_info(js, stream, op, &info, err);
+    if (rc == 0) {
+        ash__js_write_config(config, ash__json_get(info, "config"), &body);
+        rc = request(js, "UPDATE", stream, &body, op, &answer, NULL, err);
+    }
+    const char *field =
+        rc == 0 ? ash__js_config_dropped(config, ash__json_get(answer, "config")) : NULL;
+    if (field != NULL)
+        rc = ash__fail(err, ASH_EUNSUPPORTED, "this NATS server did not take %s", field);
+    ash__json_free(info);
+    ash__json_free(answer);
+    ash__buffer_release(&body);
+    ash__free(stream);
+    return rc;
+}
+
+int ash__js_remove(ash_object_manager *m, const char *name, const ash_op *op, ash_error *err)
+{
+    ash_json *info = NULL;
+    char *stream = ash__stream_of(name);
+    ash_js *js = ash__js_manager_of(m)->js;
+    /* Never a stream that is something else. */
+    int rc = ash__js_stream_info(js, stream, op, &info, err);
+    if (rc == 0 && !ash__js_is_object_store(ash__json_get(info, "config")))
+        rc = ash__fail(err, ASH_ENOTFOUND, "no object store %s", name);
+    if (rc == 0) {
+        ash_error why = ASH_ERROR_INIT;
+        rc = request(js, "DELETE", stream, NULL, op, NULL, NULL, &why);
+        /* A second copy of the request finds it gone. */
+        rc = ash__unless(ASH_ENOTFOUND, rc, &why, err);
+    }
+    ash__json_free(info);
+    ash__free(stream);
+    return rc;
+}
+
+/* ---- flags of the stream ---- */
+
+static int set_flag(ash_js *js, const char *stream, const char *flag, const ash_op *op, bool *kept,
+                    ash_error *err)
+{
+    ash_json *info = NULL, *answer = NULL;
+    ash_buffer body = ASH_BUFFER_INIT;
+    int rc = ash__js_stream_info(js, stream, op, &info, err);
+    *kept = rc == 0 && ash__json_truth(ash__json_get(info, "config"), flag, false);
+    if (rc == 0 && !*kept) {
+        ash__js_write_flag(ash__json_get(info, "config"), flag, &body);
+        rc = request(js, "UPDATE", stream, &body, op, &answer, NULL, err);
+        *kept = rc == 0 && ash__json_truth(ash__json_get(answer, "config"), flag, false);
+    }
+    ash__json_free(info);
+    ash__json_free(answer);
+    ash__buffer_release(&body);
+    return rc;
+}
+
+int ash__js_seal(ash_object_store *base, const ash_op *op, ash_error *err)
+{
+    ash_js_store *s = ash__js_store_of(base);
+    bool sealed = false;
+    int rc = set_flag(s->stream.js, s->stream.name, "sealed", op, &sealed, err);
+    if (rc == 0 && !sealed)
+        rc = ash__fail(err, ASH_EUNSUPPORTED, "this NATS server does not seal streams");
+    return rc;
+}
+
+int ash__js_allow_ttl(ash_js_store *s, const ash_op *op, ash_error *err)
+{
+    bool allowed = __atomic_load_n(&s->message_ttl, __ATOMIC_RELAXED);
+    int rc = 0;
+    if (allowed)
+        return 0;
+    rc = set_flag(s->stream.js, s->stream.name, "allow_msg_ttl", op, &allowed, err);
+    if (rc == 0 && !allowed)
+        rc = ash__fail(err, ASH_EUNSUPPORTED,
+                       "ttl_ms: this NATS server knows no expiry of single "
+                       "objects");
+    if (rc == 0)
+        __atomic_store_n(&s->message_ttl, true, __ATOMIC_RELAXED);
+    return rc;
+}
+
+/* ---- looking ---- */
+
+int ash__js_status(ash_object_store *base, const ash_op *op, ash_object_status **out,
+                   ash_error *err)
+{
+    ash_js_store *s = ash__js_store_of(base);
+    ash_json *info = NULL;
+    int rc = ash__js_stream_info(s->stream.js, s->stream.name, op, &info, err);
+    if (rc == 0)
+        rc = ash__js_read_status(info, out, err);
+    ash__json_free(info);
+    return rc;
+}
+
+static int add_stores(const ash_json *streams, ash_object_status_listing *out, int64_t *count,
+                      ash_error *err)
+{
+    int rc = 0;
+    for (const ash_json *info = streams != NULL ? streams->first : NULL; rc == 0 && info != NULL;
+         info = info->next) {
+        ash_object_status *status = NULL;
+        (*count)++;
+        if (!ash__js_is_object_store(ash__json_get(info, "config")))
+            continue;
+        rc = ash__js_read_status(info, &status, err);
+        if (rc == 0)
+            ash__status_listing_add(out, status);
+    }
+    return rc;
+}
+
+int ash__js_list_stores(ash_object_manager *base, const ash_op *op, ash_object_status_listing *out,
+                        ash_error *err)
+{
+    ash_js *js = ash__js_manager_of(base)->js;
+    int64_t offset = 0, total = 0;
+    int rc = 0;
+    do {
+        ash_buffer body = ASH_BUFFER_INIT;
+        ash_json *answer = NULL;
+        int64_t count = 0;
+        ash__buffer_append_byte(&body, '{');
+        ash__json_put_int_member(&body, "offset", offset);
+        ash__json_put_text_member(&body, "subject", "$O.*.C.>");
+        ash__buffer_append_byte(&body, '}');
+        rc = ash__js_request(js, "STREAM.LIST", &body, op, &answer, NULL, err);
+        total = ash__json_int(answer, "total", 0);
+        if (rc == 0)
+            rc = add_stores(ash__json_get(answer, "streams"), out, &count, err);
+        offset += count;
+        total = count > 0 ? total : 0;
+        ash__json_free(answer);
+        ash__buffer_release(&body);
+    } while (rc == 0 && offset < total);
+    return rc;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "object/jetstream/message.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "object/jetstream/format/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ash__js_message_release(ash_js_message *m)
+{
+    natsMsg_Destroy(m->owner);
+    ash__free(m->bytes);
+    ash__free(m->subject);
+    ash__free(m->id);
+    ash__free(m->other);
+    *m = (ash_js_message){0};
+}
+
+int64_t ash__js_time(const char *text)
+{
+    int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, at = 0;
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second,
+               &at) != 6)
+        return 0;
+    double fraction = text[at] == '.' ? strtod(text + at, NULL) : 0;
+    /* Days since 1970 in the Gregorian calendar, years from March on. */
+    int64_t y = month > 2 ? year : year - 1, m = (month + 9) % 12;
+    int64_t days = 365 * y + y / 4 - y / 100 + y / 400 + (m * 306 + 5) / 10 + day - 1 - 719468;
+    return ((days * 24 + hour) * 60 + minute) * 60000 + second * 1000 + (int64_t)(fraction * 1000);
+}
+
+/* "90s", "1h30m" and plain seconds, as Go and the server write times. */
+static int64_t duration_ms(const char *text)
+{
+    double total = 0;
+    while (*text != '\0') {
+        char *end = NULL;
+        double number = strtod(text, &end);
+        if (end == text)
+            return 0;
+        if (strncmp(end, "ms", 2) == 0) {
+            total += number;
+            end += 2;
+        } else {
+            double unit = *end == 'h' ? 3600000 : *end == 'm' ? 60000 : 1000;
+            total += number * unit;
+            end += *end != '\0';
+        }
+        text = end;
+    }
+    return (int64_t)total;
+}
+
+static char *copy_header(natsMsg *message, const char *name)
+{
+    const char *value = ash__js_header(message, name);
+    return value != NULL ? ash__strdup(value) : NULL;
+}
+
+void ash__js_message_take(natsMsg *owner, ash_js_message *out)
+{
+    const char *ttl = ash__js_header(owner, ASH_JS_TTL);
+    out->owner = owner;
+    out->data = (const uint8_t *)natsMsg_GetData(owner);
+    out->len = (size_t)natsMsg_GetDataLength(owner);
+    out->ttl_ms = ttl != NULL ? duration_ms(ttl) : 0;
+    out->id = copy_header(owner, ASH_JS_ID);
+    out->other = copy_header(owner, ASH_JS_OTHER);
+}
+
+static int take_direct(natsMsg *answer, ash_js_message *out, int *number, ash_error *err)
+{
+    const char *status =
+        natsMsg_GetDataLength(answer) == 0 ? ash__js_header(answer, "Status") : NULL;
+    if (status != NULL) {
+        bool missing = strcmp(status, "404") == 0;
+        *number = missing ? ASH_JS_NO_MESSAGE : 0;
+        natsMsg_Destroy(answer);
+        return ash__fail(err, missing ? ASH_ENOTFOUND : ASH_ENETWORK,
+                         "JetStream: no message found (%s)", status);
+    }
+    const char *sequence = ash__js_header(answer, "Nats-Sequence");
+    const char *time = ash__js_header(answer, "Nats-Time-Stamp");
+    out->sequence = sequence != NULL ? strtoull(sequence, NULL, 10) : 0;
+    out->time_ms = time != NULL ? ash__js_time(time) : 0;
+    out->subject = copy_header(answer, "Nats-Subject");
+    ash__js_message_take(answer, out);
+    return 0;
+}
+
+/* From "NATS/1.0\r\nName: value\r\n…". */
+static char *find_header(const char *headers, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *line = headers; line != NULL && *line != '\0';) {
+        if (strncmp(line, name, len) == 0 && line[len] == ':') {
+            line += len + 1;
+            line += strspn(line, " ");
+            return ash__strndup(line, strcspn(line, "\r\n"));
+        }
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+    return NULL;
+}
+
+static void take_headers(const char *text, ash_js_message *out)
+{
+    uint8_t *headers = NULL;
+    size_t len = 0;
+    if (!ash__base64_read(text, strlen(text), &headers, &len))
+        return;
+    char *ttl = find_header((const char *)headers, ASH_JS_TTL);
+    out->ttl_ms = ttl != NULL ? duration_ms(ttl) : 0;
+    out->id = find_header((const char *)headers, ASH_JS_ID);
+    out->other = find_header((const char *)headers, ASH_JS_OTHER);
+    ash__free(ttl);
+    ash__free(headers);
+}
+
+static int take_answer(const ash_json *answer, ash_js_message *out, ash_error *err)
+{
+    const ash_json *message = ash__json_get(answer, "message");
+    const char *data = ash__json_text(message, "data", "");
+    if (message == NULL || !ash__base64_read(data, strlen(data), &out->bytes, &out->len))
+        return ash__fail(err, ASH_ENETWORK, "JetStream: an answer that cannot be read");
+    out->data = out->bytes;
+    out->sequence = ash__json_unsigned(message, "seq", 0);
+    out->time_ms = ash__js_time(ash__json_text(message, "time", ""));
+    out->subject = ash__strdup(ash__json_text(message, "subject", ""));
+    take_headers(ash__json_text(message, "hdrs", ""), out);
+    return 0;
+}
+
+/* By the leader, which knows everything that was acknowledged. */
+static int get_by_leader(const ash_js_stream *s, ash_buffer *body, const ash_op *op,
+                         ash_js_message *out, int *number, ash_error *err)
+{
+    char *verb = ash__sprintf("STREAM.MSG.GET.%s", s->name);
+    ash_json *answer = NULL;
+    int rc = ash__js_request(s->js, verb, body, op, &answer, number, err);
+    if (rc == 0)
+        rc = take_answer(answer, out, err);
+    ash__json_free(answer);
+    ash__free(verb);
+    return rc;
+}
+
+static int get_direct(const ash_js_stream *s, const char *subject, const ash_buffer *body,
+                      const ash_op *op, ash_js_message *out, int *number, ash_error *err)
+{
+    natsMsg *message = NULL, *answer = NULL;
+    char *to = ash__sprintf("%s.DIRECT.GET.%s%s%s", s->js->api, s->name, body == NULL ? "." : "",
+                            body == NULL ? subject : "");
+    natsStatus status =
+        natsMsg_Create(&message, to, NULL, body != NULL ? (const char *)body->data : NULL,
+                       body != NULL ? (int)body->len : 0);
+    int rc = status == NATS_OK ? ash__js_ask(s->js, message, op, &answer, err)
+                               : ash__js_fail_status(status, "to ask", err);
+    if (rc == 0)
+        rc = take_direct(answer, out, number, err);
+    natsMsg_Destroy(message);
+    ash__free(to);
+    return rc;
+}
+
+int ash__js_get_last(const ash_js_stream *s, const char *subject, bool newest, const ash_op *op,
+                     ash_js_message *out, int *number, ash_error *err)
+{
+    ash_buffer body = ASH_BUFFER_INIT;
+    *number = 0;
+    *out = (ash_js_message){0};
+    if (s->direct && !(newest && s->replicas)) {
+        int rc = get_direct(s, subject, NULL, op, out, number, err);
+        /* Where the stream is gone nobody answers, on servers before 2.10. */
+        if (rc != ASH_ENETWORK && rc != ASH_ETIMEOUT)
+            return rc;
+    }
+    ash__buffer_append_byte(&body, '{');
+    ash__json_put_text_member(&body, "last_by_subj", subject);
+    ash__buffer_append_byte(&body, '}');
+    int rc = get_by_leader(s, &body, op, out, number, err);
+    ash__buffer_release(&body);
+    return rc;
+}
+
+int ash__js_get_from(const ash_js_stream *s, const char *subject, uint64_t sequence,
+                     const ash_op *op, ash_js_message *out, int *number, ash_error *err)
+{
+    ash_buffer body = ASH_BUFFER_INIT;
+    int rc = ASH_ENETWORK;
+    *number = 0;
+    *out = (ash_js_message){0};
+    ash__buffer_append_byte(&body, '{');
+    ash__json_put_key(&body, "seq");
+    ash__buffer_printf(&body, "%" PRIu64, sequence);
+    ash__json_put_text_member(&body, "next_by_subj", subject);
+    ash__buffer_append_byte(&body, '}');
+    if (s->direct)
+        rc = get_direct(s, subject, &body, op, out, number, err);
+    /* A replica may not have it yet. */
+    if (rc == ASH_ENETWORK || rc == ASH_ETIMEOUT || (rc == ASH_ENOTFOUND && s->replicas))
+        rc = get_by_leader(s, &body, op, out, number, err);
+    ash__buffer_release(&body);
+    return rc;
+}
+
+int ash__js_read_ack(natsMsg *answer, ash_js_ack *out, ash_error *err)
+{
+    ash_json *json = NULL;
+    *out = (ash_js_ack){0};
+    if (natsMsg_IsNoResponders(answer))
+        return ash__js_fail_status(NATS_NO_RESPONDERS, "to publish", err);
+    int rc =
+        ash__json_parse(natsMsg_GetData(answer), (size_t)natsMsg_GetDataLength(answer), &json, err);
+    if (rc == 0)
+        rc = ash__js_answer_error(json, &out->number, err);
+    out->sequence = ash__json_unsigned(json, "seq", 0);
+    out->duplicate = ash__json_truth(json, "duplicate", false);
+    if (rc == 0 && out->sequence == 0)
+        rc = ash__fail(err, ASH_ENETWORK, "JetStream: an acknowledgement that cannot be read");
+    ash__json_free(json);
+    return rc;
+}
+
+int ash__js_publish(ash_js *js, natsMsg *message, const ash_op *op, ash_js_ack *out, ash_error *err)
+{
+    natsMsg *answer = NULL;
+    *out = (ash_js_ack){0};
+    int rc = ash__js_ask(js, message, op, &answer, err);
+    if (rc == 0)
+        rc = ash__js_read_ack(answer, out, err);
+    natsMsg_Destroy(answer);
+    return rc;
+}
+
+int ash__js_delete(const ash_js_stream *s, uint64_t sequence, const ash_op *op, ash_error *err)
+{
+    ash_buffer body = ASH_BUFFER_INIT;
+    char *verb = ash__sprintf("STREAM.MSG.DELETE.%s", s->name);
+    ash_error why = ASH_ERROR_INIT;
+
+    ash__buffer_printf(&body, "{\"seq\":%" PRIu64 ",\"no_erase\":true}", sequence);
+    int rc = ash__js_request(s->js, verb, &body, op, NULL, NULL, &why);
+    ash__buffer_release(&body);
+    ash__free(verb);
+    return ash__unless(ASH_ENOTFOUND, rc, &why, err);
+}
+
+int ash__js_purge(const ash_js_stream *s, const char *subject, const ash_op *op, ash_error *err)
+{
+    ash_buffer body = ASH_BUFFER_INIT;
+    char *verb = ash__sprintf("STREAM.PURGE.%s", s->name);
+
+    ash__buffer_append_byte(&body, '{');
+    ash__json_put_text_member(&body, "filter", subject);
+    ash__buffer_append_byte(&body, '}');
+    int rc = ash__js_request(s->js, verb, &body, op, NULL, NULL, err);
+    ash__buffer_release(&body);
+    ash__free(verb);
+    return rc;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "object/jetstream/meta.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "object/jetstream/format/names.h"
+#include "object/jetstream/info.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    NUMBER_BYTES = 32,
+    PURGE_MS = 15000,      /* a cluster finds its new leader in that time */
+    PURGE_AGAIN_MS = 1000, /* of one that failed before */
+    MAX_PENDING = 10000
+};
+
+void ash__js_meta_release(ash_js_meta *m)
+{
+    ash__free(m->subject);
+    ash__free(m->other);
+    ash_object_free(m->object);
+    *m = (ash_js_meta){0};
+}
+
+static int read_at(ash_js_store *s, const char *subject, bool newest, const ash_op *op,
+                   ash_js_meta *out, ash_error *err)
+{
+    ash_js_message message;
+    ash_error why = ASH_ERROR_INIT;
+    int number = 0;
+    int rc = ash__js_get_last(&s->stream, subject, newest, op, &message, &number, &why);
+    if (rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE)
+        return 0;
+    if (rc == 0)
+        rc = ash__js_read_info(&message, s->base.name, &out->object, &why);
+    if (rc == 0) {
+        out->sequence = message.sequence;
+        out->other = message.other;
+        message.other = NULL;
+    } else if (rc == ASH_ENOTFOUND) {
+        rc = ash__fail(&why, ASH_ENOTFOUND, "no object store %s", s->base.name);
+    }
+    ash__js_message_release(&message);
+    return ash__unless(0, rc, &why, err);
+}
+
+int ash__js_meta_get(ash_js_store *s, const char *name, bool newest, const ash_op *op,
+                     ash_js_meta *out, ash_error *err)
+{
+    *out = (ash_js_meta){.subject = ash__meta_subject(s->base.name, name)};
+    int rc = read_at(s, out->subject, newest, op, out, err);
+    size_t len = strcspn(out->subject, "=");
+    /* nats.c before 3.12 wrote no padding. */
+    if (rc == 0 && out->sequence == 0 && out->subject[len] != '\0') {
+        char *bare = ash__strndup(out->subject, len);
+        rc = read_at(s, bare, newest, op, out, err);
+        if (out->sequence != 0) {
+            ash__free(out->subject);
+            out->subject = bare;
+        } else {
+            ash__free(bare);
+        }
+    }
+    if (rc != 0)
+        ash__js_meta_release(out);
+    return rc;
+}
+
+bool ash__js_meta_is_live(const ash_js_meta *m)
+{
+    return m->object != NULL && !m->object->deleted;
+}
+
+int ash__js_meta_check(const ash_js_meta *m, const ash_object_change_options *opts, ash_error *err)
+{
+    if (opts->fence != NULL)
+        return ash__fail(err, ASH_EUNSUPPORTED, "JetStream knows no fences");
+    if (opts->if_revision != 0 && opts->if_revision != m->sequence)
+        return ash__fail(err, ASH_ECONDITION, "the object's revision is %" PRIu64 ", not %" PRIu64,
+                         m->sequence, opts->if_revision);
+    if (opts->if_absent && ash__js_meta_is_live(m))
+        return ash__fail(err, ASH_ECONDITION, "there is an object of that name");
+    return 0;
+}
+
+/* ---- publishing ---- */
+
+static natsStatus make_message(const ash_js_meta_put *put, const char *id, ash_buffer *body,
+                               natsMsg **out)
+{
+    char number[NUMBER_BYTES];
+    natsStatus s =
+        natsMsg_Create(out, put->subject, NULL, (const char *)body->data, (int)body->len);
+    if (s == NATS_OK)
+        s = natsMsgHeader_Set(*out, ASH_JS_ROLLUP, "sub");
+    if (s == NATS_OK)
+        s = natsMsgHeader_Set(*out, ASH_JS_ID, id);
+    (void)snprintf(number, sizeof number, "%" PRIu64, put->expected);
+    if (s == NATS_OK)
+        s = natsMsgHeader_Set(*out, ASH_JS_EXPECTED, number);
+    if (s == NATS_OK && put->ttl_ms > 0) {
+        (void)snprintf(number, sizeof number, "%" PRId64 "s", (put->ttl_ms + 999) / 1000);
+        s = natsMsgHeader_Set(*out, ASH_JS_TTL, number);
+    }
+    if (s == NATS_OK && put->other != NULL)
+        s = natsMsgHeader_Set(*out, ASH_JS_OTHER, put->other);
+    return s;
+}
+
+/* Is the subject's last message the one with our id?  Then it was stored, and its acknowledgement
+ * was lost. */
+static int look_for(ash_js_store *s, const char *subject, const char *id, const ash_op *op,
+                    uint64_t *sequence, bool *ours, ash_error *err)
+{
+    ash_js_message message;
+    int number = 0;
+    *ours = false;
+    int rc = ash__js_get_last(&s->stream, subject, true, op, &message, &number, err);
+    if (rc == 0 && message.id != NULL && strcmp(message.id, id) == 0) {
+        *ours = true;
+        *sequence = message.sequence;
+    }
+    ash__js_message_release(&message);
+    return rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE ? 0 : rc;
+}
+
+static int publish(ash_js_store *s, const ash_js_meta_put *put, natsMsg *message, const char *id,
+                   const ash_op *op, uint64_t *sequence, bool *unknown, ash_error *err)
+{
+    int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
+    ash_js_ack ack;
+    int rc = 0;
+    *unknown = false;
+    while (true) {
+        rc = ash__js_publish(s->stream.js, message, op, &ack, err);
+        if (rc == 0 || !ash__js_is_passing(rc, ack.number))
+            break;
+        /* From now on a refusal may be one of the second copy. */
+        *unknown = true;
+        if (ash__js_pause(op, give_up, NULL) != 0)
+            break;
+    }
+    *sequence = ack.sequence;
+    if (rc == 0) {
+        *unknown = false;
+    } else if (*unknown) {
+        bool ours = false;
+        ash_error why = ASH_ERROR_INIT;
+        int looked = look_for(s, put->subject, id, op, sequence, &ours, &why);
+        if (looked == 0 && ours)
+            rc = 0;
+        /* It may have been stored, and replaced since. */
+        else if (ack.number == ASH_JS_WRONG_LAST_SEQUENCE)
+            return ash__fail(err, ASH_ENETWORK, "whether the change was made is not known");
+        *unknown = looked != 0 || (!ours && ack.number == 0);
+    }
+    return rc;
+}
+
+static int with_outcome(const ash_js_meta_put *put, uint64_t sequence, ash_object **out,
+                        ash_error *err)
+{
+    bson_t set = BSON_INITIALIZER;
+    int64_t now = ash__clock_wall_ms();
+    BSON_APPEND_DATE_TIME(&set, "mtime", now);
+    BSON_APPEND_INT64(&set, "revision", (int64_t)sequence);
+    if (put->ttl_ms > 0)
+        BSON_APPEND_DATE_TIME(&set, "expires", now + put->ttl_ms);
+    else
+        BSON_APPEND_NULL(&set, "expires");
+    int rc = ash__object_set(put->object, &set, out, err);
+    bson_destroy(&set);
+    return rc;
+}
+
+int ash__js_meta_publish(ash_js_store *s, const ash_js_meta_put *put, const ash_op *op,
+                         ash_object **out, bool *unknown, ash_error *err)
+{
+    char id[ASH_NUID_TEXT_BYTES];
+    ash_buffer body = ASH_BUFFER_INIT;
+    natsMsg *message = NULL;
+    uint64_t sequence = 0;
+
+    *unknown = false;
+    ash__nuid(id);
+    ash__js_write_info(put->object, id, &body);
+    natsStatus status = make_message(put, id, &body, &message);
+    int rc = status == NATS_OK ? publish(s, put, message, id, op, &sequence, unknown, err)
+                               : ash__js_fail_status(status, "to publish", err);
+    if (rc == 0)
+        rc = with_outcome(put, sequence, out, err);
+    natsMsg_Destroy(message);
+    ash__buffer_release(&body);
+    return rc;
+}
+
+/* ---- chunks that nobody needs ---- */
+
+static void remember(ash_js_manager *m, const char *stream, const char *subject)
+{
+    ash__mutex_lock(&m->mutex);
+    if (m->purge_count < MAX_PENDING) {
+        m->purges =
+            ash__grow_array(m->purges, m->purge_count, &m->purge_capacity, sizeof *m->purges);
+        m->purges[m->purge_count++] = (ash_js_purge){ash__strdup(stream), ash__strdup(subject)};
+    }
+    ash__mutex_unlock(&m->mutex);
+}
+
+void ash__js_drop_chunks_of(ash_js_store *s, const char *nuid)
+{
+    /* Also when the caller's own time is over. */
+    ash_op own = ASH_OPTIONS_INIT(ash_op);
+    char *subject = ash__chunk_subject(s->base.name, nuid);
+    own.deadline_ms = ash__clock_deadline(PURGE_MS);
+    int rc = ash__js_purge(&s->stream, subject, &own, NULL);
+    if (rc != 0 && rc != ASH_ENOTFOUND && rc != ASH_EREADONLY)
+        remember(ash__js_manager_of(s->base.manager), s->stream.name, subject);
+    ash__free(subject);
+}
+
+/* Has the other end of a rename the same bytes? */
+static bool moved(ash_js_store *s, const ash_js_meta *m, const ash_op *op)
+{
+    ash_js_meta there = {0};
+    char *name = m->other != NULL ? ash__name_of_subject(s->base.name, m->other) : NULL;
+    bool same = false;
+    if (name != NULL) {
+        /* When nobody can say, the bytes stay. */
+        same = ash__js_meta_get(s, name, true, op, &there, NULL) != 0 ||
+               (ash__js_meta_is_live(&there) && there.object->nuid != NULL &&
+                strcmp(there.object->nuid, m->object->nuid) == 0);
+        ash__js_meta_release(&there);
+    }
+    ash__free(name);
+    return same;
+}
+
+void ash__js_meta_drop_chunks(ash_js_store *s, const ash_js_meta *m, const ash_op *op)
+{
+    const ash_object *o = m->object;
+    if (o == NULL || o->deleted || o->chunks == 0 || o->nuid == NULL || *o->nuid == '\0')
+        return;
+    if (!moved(s, m, op))
+        ash__js_drop_chunks_of(s, o->nuid);
+}
+
+static bool take_pending(ash_js_manager *m, ash_js_purge *out)
+{
+    ash__mutex_lock(&m->mutex);
+    bool any = m->purge_count > 0;
+    if (any)
+        *out = m->purges[--m->purge_count];
+    ash__mutex_unlock(&m->mutex);
+    return any;
+}
+
+void ash__js_drop_pending(ash_js_manager *m)
+{
+    ash_js_purge purge;
+    int rc = 0;
+    while (rc == 0 && take_pending(m, &purge)) {
+        ash_op own = ASH_OPTIONS_INIT(ash_op);
+        ash_js_stream stream = {.js = m->js, .name = purge.stream};
+        own.deadline_ms = ash__clock_deadline(PURGE_AGAIN_MS);
+        rc = ash__js_purge(&stream, purge.subject, &own, NULL);
+        if (rc != 0 && rc != ASH_ENOTFOUND)
+            remember(m, purge.stream, purge.subject);
+        ash__free(purge.stream);
+        ash__free(purge.subject);
+    }
+}

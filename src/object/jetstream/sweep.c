@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks that no meta message names, and old names of objects that were renamed by somebody who died
+ * over it.  The chunks are listed before the meta messages, so that a put that ends meanwhile is
+ * seen to have its own. */
+#include "object/jetstream/feed.h"
+#include "object/jetstream/list.h"
+#include "object/jetstream/meta.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "object/jetstream/format/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_AGE_S = 24 * 3600, WAIT_MS = 500 };
+
+typedef struct text_list {
+    char **items;
+    size_t count, capacity;
+} text_list;
+
+typedef struct sweeping {
+    ash_js_store *store;
+    const ash_object_sweep_options *opts;
+    const ash_op *op;
+    ash_object_sweep_report *report;
+    text_list chunks; /* subjects */
+    text_list nuids;  /* that live objects have, sorted */
+} sweeping;
+
+static void add(text_list *l, const char *text)
+{
+    l->items = ash__grow_array(l->items, l->count, &l->capacity, sizeof *l->items);
+    l->items[l->count++] = ash__strdup(text);
+}
+
+static void release(text_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        ash__free(l->items[i]);
+    ash__free(l->items);
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_chunks(sweeping *w, ash_error *err)
+{
+    char *verb = ash__sprintf("STREAM.INFO.%s", w->store->stream.name);
+    char *filter = ash__sprintf("$O.%s.C.>", w->store->base.name);
+    int64_t offset = 0, total = 0;
+    int rc = 0;
+    do {
+        ash_buffer body = ASH_BUFFER_INIT;
+        ash_json *answer = NULL;
+        int64_t before = offset;
+        ash__buffer_append_byte(&body, '{');
+        ash__json_put_text_member(&body, "subjects_filter", filter);
+        ash__json_put_int_member(&body, "offset", offset);
+        ash__buffer_append_byte(&body, '}');
+        rc = ash__js_request(w->store->stream.js, verb, &body, w->op, &answer, NULL, err);
+        const ash_json *subjects = ash__json_get(ash__json_get(answer, "state"), "subjects");
+        for (const ash_json *s = subjects != NULL ? subjects->first : NULL; s != NULL;
+             s = s->next) {
+            add(&w->chunks, s->key);
+            offset++;
+        }
+        total = offset > before ? ash__json_int(answer, "total", 0) : 0;
+        ash__json_free(answer);
+        ash__buffer_release(&body);
+    } while (rc == 0 && offset < total);
+    ash__free(verb);
+    ash__free(filter);
+    return rc;
+}
+
+/* The other end of a rename has the bytes, and is newer: this name should have gone. */
+static int end_rename(sweeping *w, const ash_object *o, const char *other, ash_error *err)
+{
+    ash_js_meta there = {0};
+    char *name = ash__name_of_subject(w->store->base.name, other);
+    int rc = name != NULL ? ash__js_meta_get(w->store, name, true, w->op, &there, err) : 0;
+    if (rc == 0 && ash__js_meta_is_live(&there) && there.object->nuid != NULL && o->nuid != NULL &&
+        *o->nuid != '\0' && strcmp(there.object->nuid, o->nuid) == 0 &&
+        there.sequence > o->revision && !w->opts->dry_run)
+        rc = ash__js_delete(&w->store->stream, o->revision, w->op, err);
+    ash__js_meta_release(&there);
+    ash__free(name);
+    return rc;
+}
+
+static int list_nuids(sweeping *w, ash_error *err)
+{
+    ash_js_metas *metas = NULL;
+    ash_object *o = NULL;
+    int rc = ash__js_metas_open(w->store, w->op, &metas, err);
+    while (rc == 0) {
+        char *other = NULL;
+        rc = ash__js_metas_next(metas, &o, &other, err);
+        if (rc == 0 && o == NULL)
+            break;
+        if (rc == 0 && !o->deleted && o->nuid != NULL)
+            add(&w->nuids, o->nuid);
+        if (rc == 0 && !o->deleted && other != NULL)
+            rc = end_rename(w, o, other, err);
+        ash_object_free(o);
+        ash__free(other);
+    }
+    ash__js_metas_free(metas);
+    if (w->nuids.count > 0)
+        qsort(w->nuids.items, w->nuids.count, sizeof(char *), compare);
+    return rc;
+}
+
+static int add_sizes(sweeping *w, const char *subject, ash_error *err)
+{
+    ash_js_feed_request r = {.subject = subject, .from = ASH_JS_FROM_START, .heads = true};
+    ash_js_feed *feed = NULL;
+    ash_js_fed fed = {0};
+    uint64_t pending = 0;
+    int rc = ash__js_feed_open(&w->store->stream, &r, w->op, &feed, &pending, err);
+    while (rc == 0 && pending > 0) {
+        bool more = true;
+        rc = ash__js_feed_next(feed, WAIT_MS, w->op, &fed, err);
+        if (rc == 0 && fed.message == NULL)
+            rc = ash__js_feed_has_more(feed, w->op, &more, err);
+        w->report->bytes += fed.message != NULL ? fed.size : 0;
+        pending = fed.message != NULL ? fed.pending : more ? pending : 0;
+    }
+    ash__js_feed_free(feed);
+    return rc;
+}
+
+/* An orphan, unless its last chunk is so young that its put may be going on. */
+static int sweep_one(sweeping *w, const char *subject, ash_error *err)
+{
+    ash_js_message last;
+    int number = 0;
+    int64_t age_s = w->opts->min_age_s == 0 ? DEFAULT_AGE_S : w->opts->min_age_s;
+    int rc = ash__js_get_last(&w->store->stream, subject, true, w->op, &last, &number, err);
+    bool old = rc == 0 && (age_s < 0 || ash__clock_wall_ms() - last.time_ms >= age_s * 1000);
+    ash__js_message_release(&last);
+    if (rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE)
+        return 0;
+    if (rc != 0 || !old)
+        return rc;
+    rc = add_sizes(w, subject, err);
+    if (rc == 0 && !w->opts->dry_run)
+        rc = ash__js_purge(&w->store->stream, subject, w->op, err);
+    if (rc == 0)
+        w->report->orphans++;
+    return rc;
+}
+
+static int sweep_all(sweeping *w, ash_error *err)
+{
+    size_t prefix = strlen("$O.") + strlen(w->store->base.name) + strlen(".C.");
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < w->chunks.count; i++) {
+        const char *nuid = w->chunks.items[i] + prefix;
+        bool has_owner = w->nuids.count > 0 && bsearch(&nuid, w->nuids.items, w->nuids.count,
+                                                       sizeof(char *), compare) != NULL;
+        if (!has_owner)
+            rc = sweep_one(w, w->chunks.items[i], err);
+        if (rc == 0 && w->opts->progress != NULL &&
+            !w->opts->progress(w->opts->progress_ctx, "chunks", (int64_t)i + 1,
+                               (int64_t)w->chunks.count))
+            rc = ash__fail(err, ASH_EINTERRUPTED, "interrupted");
+    }
+    return rc;
+}
+
+int ash__js_sweep(ash_object_store *s, const ash_object_sweep_options *opts, const ash_op *op,
+                  ash_object_sweep_report *report, ash_error *err)
+{
+    sweeping w = {.store = ash__js_store_of(s), .opts = opts, .op = op, .report = report};
+    ash__js_drop_pending(ash__js_manager_of(s->manager));
+    int rc = list_chunks(&w, err);
+    if (rc == 0)
+        rc = list_nuids(&w, err);
+    if (rc == 0)
+        rc = sweep_all(&w, err);
+    release(&w.chunks);
+    release(&w.nuids);
+    return rc;
+}
