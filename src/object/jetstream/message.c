@@ -78,10 +78,11 @@ static int take_direct(natsMsg *answer, ash_js_message *out, int *number, ash_er
         natsMsg_GetDataLength(answer) == 0 ? ash__js_header(answer, "Status") : NULL;
     if (status != NULL) {
         bool missing = strcmp(status, "404") == 0;
+        int rc = ash__fail(err, missing ? ASH_ENOTFOUND : ASH_ENETWORK,
+                           "JetStream: no message found (%s)", status);
         *number = missing ? ASH_JS_NO_MESSAGE : 0;
         natsMsg_Destroy(answer);
-        return ash__fail(err, missing ? ASH_ENOTFOUND : ASH_ENETWORK,
-                         "JetStream: no message found (%s)", status);
+        return rc;
     }
     const char *sequence = ash__js_header(answer, "Nats-Sequence");
     const char *time = ash__js_header(answer, "Nats-Time-Stamp");
