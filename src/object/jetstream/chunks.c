@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ID_BYTES = 64, DRAIN_MS = 200, LONG_PUT_MS = 60000 };
+enum { ID_BYTES = 64, DRAIN_MS = 200, LOOK_MS = 2000, LONG_PUT_MS = 60000 };
 
 typedef struct slot {
     natsMsg *message;
@@ -30,6 +30,7 @@ struct ash_js_chunks {
     size_t in_flight;                    /* bytes */
     uint64_t last;                       /* sequence of the chunk before `first` */
     bool mended;
+    natsMsg *looked[ASH_JS_LOOKS];
     int64_t began_ms;
     uint64_t denials;
 };
@@ -77,6 +78,8 @@ void ash__js_chunks_free(ash_js_chunks *c)
     natsInbox_Destroy(c->inbox);
     for (uint64_t n = c->first; n < c->next; n++)
         natsMsg_Destroy(slot_of(c, n)->message);
+    for (int i = 0; i < ASH_JS_LOOKS; i++)
+        natsMsg_Destroy(c->looked[i]);
     ash__free(c->subject);
     ash__free(c->nuid);
     ash__free(c);
@@ -106,6 +109,18 @@ static natsStatus make_message(ash_js_chunks *c, uint64_t number, int attempt, c
 }
 
 /* ---- acknowledgements ---- */
+
+/* Of a look, whose inbox ends with a letter. */
+static bool note_look(ash_js_chunks *c, natsMsg *answer)
+{
+    const char *dot = strrchr(natsMsg_GetSubject(answer), '.');
+    int which = dot != NULL ? dot[1] - 'a' : -1;
+    if (which < 0 || which >= ASH_JS_LOOKS)
+        return false;
+    natsMsg_Destroy(c->looked[which]);
+    c->looked[which] = answer;
+    return true;
+}
 
 static void note_ack(ash_js_chunks *c, natsMsg *answer, bool *lost, int *rc, ash_error *err)
 {
@@ -159,9 +174,11 @@ static int take_acks(ash_js_chunks *c, int64_t wait_ms, bool *lost, ash_error *e
             break;
         if (s != NATS_OK)
             return ash__js_fail_status(s, "to publish", err);
+        wait_ms = 0;
+        if (note_look(c, answer))
+            continue;
         note_ack(c, answer, lost, &rc, err);
         natsMsg_Destroy(answer);
-        wait_ms = 0;
     }
     let_go(c, lost);
     if (rc == 0 && c->denials != __atomic_load_n(&c->stream.js->denials, __ATOMIC_RELAXED))
@@ -177,8 +194,11 @@ static int send_until_stored(ash_js_chunks *c, natsMsg *message, const ash_op *o
     int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
     while (true) {
         int rc = ash__js_publish(c->stream.js, message, op, ack, err);
-        if (rc == 0 || !ash__js_is_passing(rc, ack->number) ||
-            ash__js_pause(op, give_up, NULL) != 0)
+        if (rc == 0 || !ash__js_is_passing(rc, ack->number))
+            return rc;
+        if (ash__js_is_gone(&c->stream))
+            return ash__fail(err, ASH_ENOTFOUND, "the object store is gone");
+        if (ash__js_pause(op, give_up, NULL) != 0)
             return rc;
     }
 }
@@ -322,4 +342,25 @@ void ash__js_chunks_quiesce(ash_js_chunks *c)
         while (number < c->next && slot_of(c, number)->answered)
             number++;
     }
+}
+
+void ash__js_chunks_look(ash_js_chunks *c, int which, const char *subject)
+{
+    char reply[ID_BYTES * 2];
+    (void)snprintf(reply, sizeof reply, "%s.%c", c->inbox, 'a' + which);
+    (void)ash__js_ask_last(&c->stream, subject, reply, NULL);
+}
+
+natsMsg *ash__js_chunks_looked(ash_js_chunks *c, int which, const ash_op *op)
+{
+    int64_t until = ash__clock_ms() + LOOK_MS, left = 0;
+    while (c->looked[which] == NULL && ash__clock_ms() < until &&
+           ash__js_time_left(op, ASH_JS_PAUSE_MS, &left, NULL) == 0) {
+        bool lost = false;
+        if (take_acks(c, left, &lost, NULL) != 0)
+            break;
+    }
+    natsMsg *answer = c->looked[which];
+    c->looked[which] = NULL;
+    return answer;
 }

@@ -37,6 +37,12 @@ int ash__js_chunks_new(const ash_js_stream *s, const char *subject, const char *
 /* One chunk, copied. */
 int ash__js_chunks_put(ash_js_chunks *c, const void *data, size_t len, const ash_op *op,
                        ash_error *err);
+/* Something else that is asked meanwhile, so that nobody waits for it alone: the last messages of at
+ * most ASH_JS_LOOKS subjects, by `which`.  Errors show when it is looked for. */
+enum { ASH_JS_LOOKS = 2 };
+void ash__js_chunks_look(ash_js_chunks *c, int which, const char *subject);
+/* The answer is the caller's; NULL: there is none. */
+natsMsg *ash__js_chunks_looked(ash_js_chunks *c, int which, const ash_op *op);
 /* All of them are stored and in order when it returns 0. */
 int ash__js_chunks_settle(ash_js_chunks *c, const ash_op *op, ash_error *err);
 /* Waits until nothing that was sent is under way any more, as far as can be known: before a purge. */

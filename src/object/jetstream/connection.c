@@ -54,6 +54,9 @@ static natsStatus set_manners(natsOptions *opts, ash_js *js)
         s = natsOptions_SetMaxPendingMsgs(opts, PENDING_MESSAGES);
     if (s == NATS_OK)
         s = natsOptions_SetFailRequestsOnDisconnect(opts, true);
+    /* Else a thread sends what was published, a millisecond later. */
+    if (s == NATS_OK)
+        s = natsOptions_SetSendAsap(opts, true);
     if (s == NATS_OK)
         s = natsOptions_SetName(opts, "ashlar");
     return s == NATS_OK ? natsOptions_SetErrorHandler(opts, on_error, js) : s;

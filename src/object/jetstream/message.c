@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum {
+    GONE_MS = 1000,  /* who has no answer by then says nothing */
+    DIRECT_MS = 2000 /* servers before 2.10 never answer for a stream that they do not have */
+};
+
 void ash__js_message_release(ash_js_message *m)
 {
     natsMsg_Destroy(m->owner);
@@ -72,8 +77,10 @@ void ash__js_message_take(natsMsg *owner, ash_js_message *out)
     out->other = copy_header(owner, ASH_JS_OTHER);
 }
 
-static int take_direct(natsMsg *answer, ash_js_message *out, int *number, ash_error *err)
+int ash__js_answer_last(natsMsg *answer, ash_js_message *out, int *number, ash_error *err)
 {
+    *out = (ash_js_message){0};
+    *number = 0;
     const char *status =
         natsMsg_GetDataLength(answer) == 0 ? ash__js_header(answer, "Status") : NULL;
     if (status != NULL) {
@@ -151,22 +158,40 @@ static int get_by_leader(const ash_js_stream *s, ash_buffer *body, const ash_op 
     return rc;
 }
 
+static const ash_op *op_or_none(const ash_op *op)
+{
+    static const ash_op none = {.size = sizeof none};
+    return op != NULL ? op : &none;
+}
+
 static int get_direct(const ash_js_stream *s, const char *subject, const ash_buffer *body,
                       const ash_op *op, ash_js_message *out, int *number, ash_error *err)
 {
     natsMsg *message = NULL, *answer = NULL;
+    ash_op brief = *op_or_none(op);
+    int64_t until = ash__clock_deadline(DIRECT_MS);
+    brief.deadline_ms =
+        brief.deadline_ms != 0 && brief.deadline_ms < until ? brief.deadline_ms : until;
     char *to = ash__sprintf("%s.DIRECT.GET.%s%s%s", s->js->api, s->name, body == NULL ? "." : "",
                             body == NULL ? subject : "");
     natsStatus status =
         natsMsg_Create(&message, to, NULL, body != NULL ? (const char *)body->data : NULL,
                        body != NULL ? (int)body->len : 0);
-    int rc = status == NATS_OK ? ash__js_ask(s->js, message, op, &answer, err)
+    int rc = status == NATS_OK ? ash__js_ask(s->js, message, &brief, &answer, err)
                                : ash__js_fail_status(status, "to ask", err);
     if (rc == 0)
-        rc = take_direct(answer, out, number, err);
+        rc = ash__js_answer_last(answer, out, number, err);
     natsMsg_Destroy(message);
     ash__free(to);
     return rc;
+}
+
+int ash__js_ask_last(const ash_js_stream *s, const char *subject, const char *reply, ash_error *err)
+{
+    char *to = ash__sprintf("%s.DIRECT.GET.%s.%s", s->js->api, s->name, subject);
+    natsStatus status = natsConnection_PublishRequest(s->js->nc, to, reply, NULL, 0);
+    ash__free(to);
+    return status == NATS_OK ? 0 : ash__js_fail_status(status, "to ask", err);
 }
 
 int ash__js_get_last(const ash_js_stream *s, const char *subject, bool newest, const ash_op *op,
@@ -226,6 +251,17 @@ int ash__js_read_ack(natsMsg *answer, ash_js_ack *out, ash_error *err)
         rc = ash__fail(err, ASH_ENETWORK, "JetStream: an acknowledgement that cannot be read");
     ash__json_free(json);
     return rc;
+}
+
+bool ash__js_is_gone(const ash_js_stream *s)
+{
+    ash_op op = ASH_OPTIONS_INIT(ash_op);
+    int number = 0;
+    char *verb = ash__sprintf("STREAM.INFO.%s", s->name);
+    op.deadline_ms = ash__clock_deadline(GONE_MS);
+    (void)ash__js_request(s->js, verb, NULL, &op, NULL, &number, NULL);
+    ash__free(verb);
+    return number == ASH_JS_STREAM_NOT_FOUND;
 }
 
 int ash__js_publish(ash_js *js, natsMsg *message, const ash_op *op, ash_js_ack *out, ash_error *err)

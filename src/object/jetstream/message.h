@@ -40,6 +40,11 @@ void ash__js_message_release(ash_js_message *m);
  * or no stream (ASH_JS_STREAM_NOT_FOUND).  newest: what was acknowledged before the call is seen. */
 int ash__js_get_last(const ash_js_stream *s, const char *subject, bool newest, const ash_op *op,
                      ash_js_message *out, int *number, ash_error *err);
+/* The same in two steps, where `direct` is set: asked now, with the answer going to `reply` … */
+int ash__js_ask_last(const ash_js_stream *s, const char *subject, const char *reply,
+                     ash_error *err);
+/* … and read; answer is taken over. */
+int ash__js_answer_last(natsMsg *answer, ash_js_message *out, int *number, ash_error *err);
 /* The first of a subject from that sequence on. */
 int ash__js_get_from(const ash_js_stream *s, const char *subject, uint64_t sequence,
                      const ash_op *op, ash_js_message *out, int *number, ash_error *err);
@@ -55,6 +60,8 @@ typedef struct ash_js_ack {
 } ash_js_ack;
 /* Reads an answer to a publication. */
 int ash__js_read_ack(natsMsg *answer, ash_js_ack *out, ash_error *err);
+/* Is the stream certainly not there, rather than without a leader for now? */
+bool ash__js_is_gone(const ash_js_stream *s);
 /* Publishes and waits for the acknowledgement, once. */
 int ash__js_publish(ash_js *js, natsMsg *message, const ash_op *op, ash_js_ack *out,
                     ash_error *err);

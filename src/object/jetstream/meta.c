@@ -25,6 +25,25 @@ void ash__js_meta_release(ash_js_meta *m)
     *m = (ash_js_meta){0};
 }
 
+/* What came of a look; message is released. */
+static int read_found(ash_js_store *s, int rc, ash_js_message *message, int number,
+                      ash_js_meta *out, ash_error *why, ash_error *err)
+{
+    if (rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE)
+        return 0;
+    if (rc == 0)
+        rc = ash__js_read_info(message, s->base.name, &out->object, why);
+    if (rc == 0) {
+        out->sequence = message->sequence;
+        out->other = message->other;
+        message->other = NULL;
+    } else if (rc == ASH_ENOTFOUND) {
+        rc = ash__fail(why, ASH_ENOTFOUND, "no object store %s", s->base.name);
+    }
+    ash__js_message_release(message);
+    return ash__unless(0, rc, why, err);
+}
+
 static int read_at(ash_js_store *s, const char *subject, bool newest, const ash_op *op,
                    ash_js_meta *out, ash_error *err)
 {
@@ -32,19 +51,13 @@ static int read_at(ash_js_store *s, const char *subject, bool newest, const ash_
     ash_error why = ASH_ERROR_INIT;
     int number = 0;
     int rc = ash__js_get_last(&s->stream, subject, newest, op, &message, &number, &why);
-    if (rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE)
-        return 0;
-    if (rc == 0)
-        rc = ash__js_read_info(&message, s->base.name, &out->object, &why);
-    if (rc == 0) {
-        out->sequence = message.sequence;
-        out->other = message.other;
-        message.other = NULL;
-    } else if (rc == ASH_ENOTFOUND) {
-        rc = ash__fail(&why, ASH_ENOTFOUND, "no object store %s", s->base.name);
-    }
-    ash__js_message_release(&message);
-    return ash__unless(0, rc, &why, err);
+    return read_found(s, rc, &message, number, out, &why, err);
+}
+
+char *ash__js_meta_bare(const char *subject)
+{
+    size_t len = strcspn(subject, "=");
+    return subject[len] != '\0' ? ash__strndup(subject, len) : NULL;
 }
 
 int ash__js_meta_get(ash_js_store *s, const char *name, bool newest, const ash_op *op,
@@ -52,18 +65,48 @@ int ash__js_meta_get(ash_js_store *s, const char *name, bool newest, const ash_o
 {
     *out = (ash_js_meta){.subject = ash__meta_subject(s->base.name, name)};
     int rc = read_at(s, out->subject, newest, op, out, err);
-    size_t len = strcspn(out->subject, "=");
-    /* nats.c before 3.12 wrote no padding. */
-    if (rc == 0 && out->sequence == 0 && out->subject[len] != '\0') {
-        char *bare = ash__strndup(out->subject, len);
+    char *bare = rc == 0 && out->sequence == 0 ? ash__js_meta_bare(out->subject) : NULL;
+    if (bare != NULL)
         rc = read_at(s, bare, newest, op, out, err);
-        if (out->sequence != 0) {
+    if (bare != NULL && out->sequence != 0) {
+        ash__free(out->subject);
+        out->subject = bare;
+    } else {
+        ash__free(bare);
+    }
+    if (rc != 0)
+        ash__js_meta_release(out);
+    return rc;
+}
+
+static int read_answer(ash_js_store *s, natsMsg *answer, ash_js_meta *out, ash_error *err)
+{
+    ash_js_message message;
+    ash_error why = ASH_ERROR_INIT;
+    int number = 0;
+    if (answer == NULL)
+        return ash__fail(err, ASH_ENETWORK, "JetStream did not answer in time");
+    int rc = ash__js_answer_last(answer, &message, &number, &why);
+    return read_found(s, rc, &message, number, out, &why, err);
+}
+
+int ash__js_meta_from(ash_js_store *s, const char *subject, natsMsg *padded, natsMsg *bare,
+                      ash_js_meta *out, ash_error *err)
+{
+    char *bare_subject = ash__js_meta_bare(subject);
+    *out = (ash_js_meta){.subject = ash__strdup(subject)};
+    int rc = read_answer(s, padded, out, err);
+    if (rc == 0 && out->sequence == 0 && bare_subject != NULL) {
+        rc = read_answer(s, bare, out, err);
+        bare = NULL;
+        if (rc == 0 && out->sequence != 0) {
             ash__free(out->subject);
-            out->subject = bare;
-        } else {
-            ash__free(bare);
+            out->subject = bare_subject;
+            bare_subject = NULL;
         }
     }
+    natsMsg_Destroy(bare);
+    ash__free(bare_subject);
     if (rc != 0)
         ash__js_meta_release(out);
     return rc;
@@ -138,6 +181,8 @@ static int publish(ash_js_store *s, const ash_js_meta_put *put, natsMsg *message
         rc = ash__js_publish(s->stream.js, message, op, &ack, err);
         if (rc == 0 || !ash__js_is_passing(rc, ack.number))
             break;
+        if (ash__js_is_gone(&s->stream))
+            return ash__fail(err, ASH_ENOTFOUND, "no object store %s", s->base.name);
         /* From now on a refusal may be one of the second copy. */
         *unknown = true;
         if (ash__js_pause(op, give_up, NULL) != 0)

@@ -17,6 +17,13 @@ void ash__js_meta_release(ash_js_meta *m);
 /* 0 also where there is none.  newest: as ash__js_get_last.  ASH_ENOTFOUND: the store is gone. */
 int ash__js_meta_get(ash_js_store *s, const char *name, bool newest, const ash_op *op,
                      ash_js_meta *out, ash_error *err);
+/* Its subject as nats.c before 3.12 wrote it, without padding; NULL: it has none.  Yours:
+ * ash__free(). */
+char *ash__js_meta_bare(const char *subject);
+/* The same from answers that were asked for: for the name's subject, and for the bare one, if there
+ * is one.  Both are taken over.  ASH_ENETWORK: one is NULL that was needed. */
+int ash__js_meta_from(ash_js_store *s, const char *subject, natsMsg *padded, natsMsg *bare,
+                      ash_js_meta *out, ash_error *err);
 bool ash__js_meta_is_live(const ash_js_meta *m);
 /* ASH_ECONDITION, ASH_EUNSUPPORTED (a fence). */
 int ash__js_meta_check(const ash_js_meta *m, const ash_object_change_options *opts, ash_error *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A put: chunks first, then the meta message.
  *
- *   open_sink   looks at what the name has now
+ *   open_sink   asks what the name has now
  *   sink_write  chunks, several in flight
- *   sink_seal   all of them acknowledged, in order
+ *   sink_seal   all of them acknowledged, in order; and what the name had is known
  *   commit      the meta message, under the condition of what was looked at; who asked for no
  *               condition looks again when somebody else came first, and replaces that one
  *   free        without a commit: the chunks go, unless the commit's outcome is not known */
@@ -27,11 +27,12 @@ typedef struct sink {
     ash_js_store *store;
     ash_js_chunks *chunks;
     ash_js_meta before;
-    char *name, *nuid;
+    char *name, *nuid, *subject;
     size_t chunk_size; /* at most as the server takes them */
     ash_object_change_options opts;
     ash_op op;
     int64_t began_ms;
+    bool asked; /* what the name has; the answer was not read yet */
     bool committed, unknown;
 } sink;
 
@@ -50,6 +51,44 @@ static size_t chunk_size_of(ash_js_store *s, const ash_object *o)
     return most > 0 && (size_t)most < wanted ? (size_t)most : wanted;
 }
 
+/* What the name has by now, and whether we may go on. */
+static int look_again(sink *k, const ash_op *op, ash_error *err)
+{
+    ash__js_meta_release(&k->before);
+    int rc = ash__js_meta_get(k->store, k->name, true, op, &k->before, err);
+    return rc == 0 ? ash__js_meta_check(&k->before, &k->opts, err) : rc;
+}
+
+/* What does the name have?  Conditions are looked at now where there are any.  Else nobody waits for
+ * the answer before the chunks are on their way. */
+static int look(sink *k, ash_error *err)
+{
+    ash_js_store *s = k->store;
+    if (!s->stream.direct || s->stream.replicas || k->opts.if_absent || k->opts.if_revision != 0)
+        return look_again(k, &k->op, err);
+    char *bare = ash__js_meta_bare(k->subject);
+    k->asked = true;
+    ash__js_chunks_look(k->chunks, 0, k->subject);
+    if (bare != NULL)
+        ash__js_chunks_look(k->chunks, 1, bare);
+    ash__free(bare);
+    return 0;
+}
+
+/* The answer to it. */
+static int hear(sink *k, ash_error *err)
+{
+    char *bare = ash__js_meta_bare(k->subject);
+    natsMsg *first = ash__js_chunks_looked(k->chunks, 0, &k->op);
+    natsMsg *second = bare != NULL ? ash__js_chunks_looked(k->chunks, 1, &k->op) : NULL;
+    ash__free(bare);
+    k->asked = false;
+    int rc = ash__js_meta_from(k->store, k->subject, first, second, &k->before, err);
+    if (rc == ASH_ENETWORK)
+        return look_again(k, &k->op, err);
+    return rc == 0 ? ash__js_meta_check(&k->before, &k->opts, err) : rc;
+}
+
 int ash__js_open_sink(ash_object_store *base, const ash_object_put_request *request,
                       ash_object_sink **out, ash_error *err)
 {
@@ -64,19 +103,18 @@ int ash__js_open_sink(ash_object_store *base, const ash_object_put_request *requ
     k->store = s;
     k->name = ash__strdup(o->name);
     k->nuid = ash__strdup(o->nuid);
+    k->subject = ash__meta_subject(base->name, o->name);
     k->opts = *request->opts;
     k->op = *request->op;
     k->chunk_size = chunk_size_of(s, o);
     k->began_ms = ash__clock_ms();
     int rc = prepare_ttl(s, request->opts, request->op, err);
     if (rc == 0)
-        rc = ash__js_meta_get(s, o->name, true, request->op, &k->before, err);
-    if (rc == 0)
-        rc = ash__js_meta_check(&k->before, request->opts, err);
-    if (rc == 0)
         rc = ash__js_chunks_new(&s->stream, subject, o->nuid, ttl > 0 ? ttl + TTL_MARGIN_MS : 0,
                                 &k->chunks, err);
     ash__free(subject);
+    if (rc == 0)
+        rc = look(k, err);
     if (rc == 0)
         *out = &k->base;
     else
@@ -99,7 +137,8 @@ int ash__js_sink_write(ash_object_sink *base, const void *data, size_t len, ash_
 int ash__js_sink_seal(ash_object_sink *base, ash_error *err)
 {
     sink *k = (sink *)base;
-    return ash__js_chunks_settle(k->chunks, &k->op, err);
+    int rc = ash__js_chunks_settle(k->chunks, &k->op, err);
+    return rc == 0 && k->asked ? hear(k, err) : rc;
 }
 
 /* The object as it is stored: a server's limit may have made more and smaller chunks of it. */
@@ -113,14 +152,6 @@ static int with_chunks(const sink *k, const ash_object *object, ash_object **out
     int rc = ash__object_set(object, &set, out, err);
     bson_destroy(&set);
     return rc;
-}
-
-/* Somebody else's meta message came first: look at it, and go on if that is allowed. */
-static int look_again(sink *k, const ash_op *op, ash_error *err)
-{
-    ash__js_meta_release(&k->before);
-    int rc = ash__js_meta_get(k->store, k->name, true, op, &k->before, err);
-    return rc == 0 ? ash__js_meta_check(&k->before, &k->opts, err) : rc;
 }
 
 static int publish(sink *k, const ash_object *object, const ash_op *op, ash_object **out,
@@ -176,5 +207,6 @@ void ash__js_sink_free(ash_object_sink *base)
     ash__js_meta_release(&k->before);
     ash__free(k->name);
     ash__free(k->nuid);
+    ash__free(k->subject);
     ash__free(k);
 }
