@@ -72,9 +72,7 @@ void ash__js_chunks_free(ash_js_chunks *c)
 {
     if (c == NULL)
         return;
-    if (c->sub != NULL)
-        (void)natsSubscription_Unsubscribe(c->sub);
-    natsSubscription_Destroy(c->sub);
+    ash__js_bury(c->stream.js, c->sub);
     natsInbox_Destroy(c->inbox);
     for (uint64_t n = c->first; n < c->next; n++)
         natsMsg_Destroy(slot_of(c, n)->message);
@@ -172,6 +170,11 @@ static int take_acks(ash_js_chunks *c, int64_t wait_ms, bool *lost, ash_error *e
         natsStatus s = natsSubscription_NextMsg(&answer, c->sub, wait_ms);
         if (s == NATS_TIMEOUT)
             break;
+        /* libnats keeps to itself which one it was. */
+        if (s == NATS_NO_RESPONDERS) {
+            *lost = true;
+            break;
+        }
         if (s != NATS_OK)
             return ash__js_fail_status(s, "to publish", err);
         wait_ms = 0;

@@ -27,6 +27,67 @@ static void on_error(natsConnection *nc, natsSubscription *sub, natsStatus statu
         __atomic_add_fetch(&js->denials, 1, __ATOMIC_RELAXED);
 }
 
+/* The last of a connection's callbacks. */
+static void on_closed(natsConnection *nc, void *closure)
+{
+    ash_js *js = closure;
+    (void)nc;
+    ash__mutex_lock(&js->mutex);
+    js->closed = true;
+    ash__cond_broadcast(&js->closing);
+    ash__mutex_unlock(&js->mutex);
+}
+
+/* ---- subscriptions that are over ---- */
+
+struct ash_js_grave {
+    natsSubscription *sub;
+    uint64_t number;
+    struct ash_js_grave *next;
+};
+
+void ash__js_bury(ash_js *js, natsSubscription *sub)
+{
+    if (sub == NULL)
+        return;
+    (void)natsSubscription_Unsubscribe(sub);
+    struct ash_js_grave *grave = ash__new(struct ash_js_grave);
+    grave->sub = sub;
+    ash__mutex_lock(&js->mutex);
+    grave->number = js->buried++;
+    grave->next = js->graves;
+    js->graves = grave;
+    ash__mutex_unlock(&js->mutex);
+}
+
+static uint64_t count_buried(ash_js *js)
+{
+    ash__mutex_lock(&js->mutex);
+    uint64_t count = js->buried;
+    ash__mutex_unlock(&js->mutex);
+    return count;
+}
+
+/* Of those that were buried before: the newest come first. */
+static void destroy_buried(ash_js *js, uint64_t before)
+{
+    ash__mutex_lock(&js->mutex);
+    struct ash_js_grave **at = &js->graves;
+    while (*at != NULL && (*at)->number >= before)
+        at = &(*at)->next;
+    struct ash_js_grave *grave = *at;
+    *at = NULL;
+    ash__mutex_unlock(&js->mutex);
+    while (grave != NULL) {
+        struct ash_js_grave *next = grave->next;
+        natsSubscription_Destroy(grave->sub);
+        ash__free(grave);
+        grave = next;
+    }
+}
+
+/* ---- opening ---- */
+
 static natsStatus set_servers(natsOptions *opts, const ash_nats_address *a)
 {
     const char *servers[ASH_NATS_MAX_SERVERS];
@@ -59,6 +120,8 @@ static natsStatus set_manners(natsOptions *opts, ash_js *js)
         s = natsOptions_SetSendAsap(opts, true);
     if (s == NATS_OK)
         s = natsOptions_SetName(opts, "ashlar");
+    if (s == NATS_OK)
+        s = natsOptions_SetClosedCB(opts, on_closed, js);
     return s == NATS_OK ? natsOptions_SetErrorHandler(opts, on_error, js) : s;
 }
 
@@ -108,6 +171,8 @@ int ash__js_connect(const ash_nats_address *address, int64_t timeout_ms, ash_js 
     ash_js *js = ash__new(ash_js);
     natsOptions *opts = NULL;
     natsStatus s = natsOptions_Create(&opts);
+    ash__mutex_init(&js->mutex, ASH_RANK_STORE);
+    ash__cond_init(&js->closing);
     int rc = s == NATS_OK ? configure(opts, address, js, err)
                           : ash__js_fail_status(s, "to prepare", err);
 
@@ -131,10 +196,16 @@ void ash__js_close(ash_js *js)
     if (js == NULL)
         return;
     if (js->nc != NULL) {
-        /* Nothing of the handlers runs behind this: js is their closure. */
         natsConnection_Close(js->nc);
+        ash__mutex_lock(&js->mutex);
+        while (!js->closed)
+            ash__cond_wait(&js->closing, &js->mutex);
+        ash__mutex_unlock(&js->mutex);
+        destroy_buried(js, UINT64_MAX);
         natsConnection_Destroy(js->nc);
     }
+    ash__cond_release(&js->closing);
+    ash__mutex_release(&js->mutex);
     ash__free(js->api);
     ash__free(js);
 }
@@ -250,7 +321,10 @@ int ash__js_ask(ash_js *js, natsMsg *message, const ash_op *op, natsMsg **answer
     int rc = ash__js_time_left(op, js->timeout_ms, &left, err);
     if (rc != 0)
         return rc;
+    uint64_t buried = count_buried(js);
     natsStatus s = natsConnection_RequestMsg(answer, js->nc, message, left);
+    if (s == NATS_OK)
+        destroy_buried(js, buried);
     if (s == NATS_TIMEOUT && denials != __atomic_load_n(&js->denials, __ATOMIC_RELAXED))
         s = NATS_NOT_PERMITTED;
     return s == NATS_OK ? 0 : ash__js_fail_status(s, "to ask", err);

@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/thread.h"
 #include "object/jetstream/format/address.h"
 #include "object/jetstream/format/json.h"
 
@@ -47,12 +48,22 @@ typedef struct ash_js {
     char *api; /* "$JS.API", or a domain's */
     int64_t timeout_ms;
     uint64_t denials; /* atomic: how often a server has refused a subject */
+    ash_mutex mutex;  /* guards what follows; nothing is locked under it but in libnats */
+    ash_cond closing;
+    bool closed; /* libnats calls nothing of ours any more */
+    struct ash_js_grave *graves;
+    uint64_t buried; /* how many, ever */
 } ash_js;
 
 /* timeout_ms 0: ASH_JS_TIMEOUT_MS.  *out is yours: ash__js_close(). */
 int ash__js_connect(const ash_nats_address *address, int64_t timeout_ms, ash_js **out,
                     ash_error *err);
 void ash__js_close(ash_js *js);
+
+/* Ends a subscription (NULL is fine).  libnats before 3.6.1 may still be giving it a message, on the
+ * thread that reads, and does not hold it meanwhile; so it is destroyed once something was read that
+ * was asked for later. */
+void ash__js_bury(ash_js *js, natsSubscription *sub);
 
 /* libnats' status as an error; what: "to publish …". */
 int ash__js_fail_status(natsStatus status, const char *what, ash_error *err);

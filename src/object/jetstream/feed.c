@@ -73,9 +73,7 @@ static void put_request(const ash_js_feed *f, ash_buffer *out)
 
 static void drop_consumer(ash_js_feed *f)
 {
-    if (f->sub != NULL)
-        (void)natsSubscription_Unsubscribe(f->sub);
-    natsSubscription_Destroy(f->sub);
+    ash__js_bury(f->stream.js, f->sub);
     f->sub = NULL;
     if (f->consumer != NULL) {
         char *to = ash__sprintf("%s.CONSUMER.DELETE.%s.%s", f->stream.js->api, f->stream.name,

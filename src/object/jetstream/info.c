@@ -50,41 +50,26 @@ static void put_value(ash_buffer *out, const bson_iter_t *it)
     }
 }
 
-typedef struct member {
-    const char *key;
-    bson_iter_t value;
-} member;
-
-static int compare_members(const void *a, const void *b)
-{
-    return strcmp(((const member *)a)->key, ((const member *)b)->key);
-}
-
-/* A map in the order of its keys; extra (may be NULL) goes with them as extra_key. */
+/* A map; extra (may be NULL) goes with it as extra_key. */
 static void put_map(ash_buffer *out, const char *key, const bson_t *map, const char *extra_key,
                     const bson_iter_t *extra)
 {
-    size_t count = (map != NULL ? bson_count_keys(map) : 0) + (extra != NULL), at = 0;
-    member *members = ash__alloc_array(count + 1, sizeof *members);
     bson_iter_t it;
-
+    if ((map == NULL || bson_empty(map)) && extra == NULL)
+        return;
+    ash__json_put_key(out, key);
+    ash__buffer_append_byte(out, '{');
     if (map != NULL && bson_iter_init(&it, map)) {
-        while (bson_iter_next(&it))
-            members[at++] = (member){bson_iter_key(&it), it};
-    }
-    if (extra != NULL)
-        members[at++] = (member){extra_key, *extra};
-    qsort(members, at, sizeof *members, compare_members);
-    if (at > 0) {
-        ash__json_put_key(out, key);
-        ash__buffer_append_byte(out, '{');
-        for (size_t i = 0; i < at; i++) {
-            ash__json_put_key(out, members[i].key);
-            put_value(out, &members[i].value);
+        while (bson_iter_next(&it)) {
+            ash__json_put_key(out, bson_iter_key(&it));
+            put_value(out, &it);
         }
-        ash__buffer_append_byte(out, '}');
     }
-    ash__free(members);
+    if (extra != NULL) {
+        ash__json_put_key(out, extra_key);
+        put_value(out, extra);
+    }
+    ash__buffer_append_byte(out, '}');
 }
 
 static void put_options(ash_buffer *out, const ash_object *o)

@@ -7,8 +7,8 @@
 #include "object/info.h"
 #include "object/jetstream/message.h"
 
-/* Appends the JSON that nats.go writes for the same object, byte for byte: its order of fields,
- * sorted maps, the zero time for mtime.  Tags go into the header Ashlar-Tags, unknown fields behind
+/* Appends the JSON that nats.go writes for the same object, byte for byte: its order of fields, its
+ * escapes, the zero time for mtime; but maps stay in their order, where Go sorts them.  Tags go into the header Ashlar-Tags, unknown fields behind
  * the known ones.  nuid: where the object has none, as links do; other clients refuse to follow a
  * link without. */
 void ash__js_write_info(const ash_object *o, const char *nuid, ash_buffer *out);

@@ -44,24 +44,6 @@ typedef struct source {
     size_t place_count;
 } source;
 
-int ash__js_open_source(ash_object_store *base, const ash_object *object, const ash_op *op,
-                        ash_object_source **out, ash_error *err)
-{
-    (void)err;
-    source *u = ash__new(source);
-    u->base.store = base;
-    u->store = ash__js_store_of(base);
-    u->subject = ash__chunk_subject(base->name, object->nuid);
-    u->name = ash__strdup(object->name);
-    u->nuid = ash__strdup(object->nuid);
-    u->size = object->size;
-    u->chunks = object->chunks;
-    u->op = *op;
-    u->next = 1;
-    *out = &u->base;
-    return 0;
-}
-
 static void forget_chunk(source *u)
 {
     ash__js_message_release(&u->chunk);
@@ -176,6 +158,30 @@ static int next_chunk(source *u, bool *found, ash_error *err)
     }
     if (rc == 0 && *found)
         u->next = u->chunk.sequence + 1;
+    return rc;
+}
+
+/* With its first chunk, so that an object that was replaced just now is found out while another look
+ * may cure it, and a small one is there whole. */
+int ash__js_open_source(ash_object_store *base, const ash_object *object, const ash_op *op,
+                        ash_object_source **out, ash_error *err)
+{
+    source *u = ash__new(source);
+    bool found = false;
+    u->base.store = base;
+    u->store = ash__js_store_of(base);
+    u->subject = ash__chunk_subject(base->name, object->nuid);
+    u->name = ash__strdup(object->name);
+    u->nuid = ash__strdup(object->nuid);
+    u->size = object->size;
+    u->chunks = object->chunks;
+    u->op = *op;
+    u->next = 1;
+    int rc = next_chunk(u, &found, err);
+    if (rc == 0)
+        *out = &u->base;
+    else
+        ash__js_source_free(&u->base);
     return rc;
 }
 
@@ -325,8 +331,8 @@ int ash__js_source_seek(ash_object_source *base, int64_t position, ash_error *er
     int64_t begins = 0, ahead = position - u->position;
     bool found = true, inside = position > 0 && position < u->size;
 
-    if (ahead >= 0 && (uint64_t)ahead < u->chunk.len - u->at) {
-        u->at += (size_t)ahead;
+    if (ahead >= -(int64_t)u->at && ahead < (int64_t)(u->chunk.len - u->at)) {
+        u->at = (size_t)((int64_t)u->at + ahead);
         u->position = position;
         return 0;
     }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -113,6 +114,7 @@ static void start_one(servers *s, int index)
     pid_t pid = fork();
     if (pid == 0) {
         say_nothing();
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that dies leaves nobody behind */
         execlp(program(), program(), "-c", configuration, "-l", log, (char *)NULL);
         _exit(127);
     }

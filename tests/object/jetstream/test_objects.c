@@ -45,8 +45,8 @@ static void test_object_jetstream_objects__as_others_write_it(void **state)
     ash_object *o = NULL;
     ash_js_message message;
     int number = 0;
-    bson_t *headers = BCON_NEW("b", "[", "2", "3", "]", "a", "[", "<&>", "]");
-    bson_t *metadata = BCON_NEW("z", "1", "m", "2");
+    bson_t *headers = BCON_NEW("a", "[", "<&>", "]", "b", "[", "2", "3", "]");
+    bson_t *metadata = BCON_NEW("m", "2", "z", "1");
     meta.name = "test";
     meta.description = "of \"it\"";
     meta.headers = headers;
