@@ -105,10 +105,24 @@ static int get_single(source *u, uint64_t from, ash_js_message *out, bool *found
     return check_object(u, err);
 }
 
+/* Nothing came for a while.  *missing: nothing will, for the server has no more of it.  One of several
+ * may just be behind. */
+static int ask_again(source *u, int64_t silent_ms, bool *missing, ash_error *err)
+{
+    bool more = true;
+    int rc = check_object(u, err);
+    if (rc == 0)
+        rc = ash__js_feed_has_more(u->feed, &u->op, &more, err);
+    *missing = !more && (!u->store->stream.replicas || silent_ms > ASH_JS_PATIENCE_MS);
+    return rc;
+}
+
 static int feed_chunk(source *u, bool *found, ash_error *err)
 {
     ash_js_fed fed = {0};
     uint64_t pending = 0;
+    bool missing = false;
+    int64_t from = ash__clock_ms();
     int rc = 0;
 
     *found = false;
@@ -116,15 +130,13 @@ static int feed_chunk(source *u, bool *found, ash_error *err)
         ash_js_feed_request r = {
             .subject = u->subject, .from = ASH_JS_FROM_SEQUENCE, .sequence = u->next};
         rc = ash__js_feed_open(&u->store->stream, &r, &u->op, &u->feed, &pending, err);
-        if (rc == 0 && pending == 0)
-            return check_object(u, err);
     }
-    while (rc == 0 && fed.message == NULL) {
+    while (rc == 0 && fed.message == NULL && !missing) {
         rc = ash__js_feed_next(u->feed, LOOK_MS, &u->op, &fed, err);
         if (rc == 0 && fed.message == NULL)
-            rc = check_object(u, err);
+            rc = ask_again(u, ash__clock_ms() - from, &missing, err);
     }
-    if (rc != 0)
+    if (rc != 0 || missing)
         return rc;
     u->chunk.owner = ash__js_feed_detach(u->feed);
     u->chunk.data = (const uint8_t *)natsMsg_GetData(u->chunk.owner);
@@ -219,9 +231,13 @@ static int ask_places(source *u, ash_error *err)
     int rc = ash__js_feed_open(&u->store->stream, &r, &u->op, &feed, &pending, err);
 
     while (rc == 0 && pending > 0) {
+        bool more = true;
         rc = ash__js_feed_next(feed, LOOK_MS, &u->op, &fed, err);
         if (rc == 0 && fed.message == NULL)
             rc = check_object(u, err);
+        if (rc == 0 && fed.message == NULL)
+            rc = ash__js_feed_has_more(feed, &u->op, &more, err);
+        pending = more ? pending : 0;
         if (rc != 0 || fed.message == NULL)
             continue;
         end += fed.size;
