@@ -3,6 +3,7 @@
 #include "object/jetstream/info.h"
 #include "object/jetstream/jetstream.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "object/jetstream/list.h"
 
@@ -16,21 +17,53 @@ struct ash_js_metas {
     ash_js_feed *feed;
     ash_op op;
     uint64_t pending;
+    char *subject;
+    uint64_t newest; /* sequence of the newest one that the leader has; 0: none, or nobody asked */
+    uint64_t seen;
+    int64_t heard_ms;
 };
+
+/* Only the leader is sure to know it. */
+static int ask_newest(ash_js_metas *m, ash_error *err)
+{
+    ash_js_message message;
+    int number = 0;
+    if (!m->store->stream.replicas)
+        return 0;
+    int rc = ash__js_get_last(&m->store->stream, m->subject, true, &m->op, &message, &number, err);
+    m->newest = rc == 0 ? message.sequence : 0;
+    ash__js_message_release(&message);
+    return rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE ? 0 : rc;
+}
 
 int ash__js_metas_open(ash_js_store *s, const ash_op *op, ash_js_metas **out, ash_error *err)
 {
     ash_js_metas *m = ash__new(ash_js_metas);
-    char *subject = ash__sprintf("$O.%s.M.>", s->base.name);
-    ash_js_feed_request r = {.subject = subject, .from = ASH_JS_FROM_LAST_OF_EACH};
+    m->subject = ash__sprintf("$O.%s.M.>", s->base.name);
+    ash_js_feed_request r = {.subject = m->subject, .from = ASH_JS_FROM_LAST_OF_EACH};
     m->store = s;
     m->op = *op;
-    int rc = ash__js_feed_open(&s->stream, &r, op, &m->feed, &m->pending, err);
-    ash__free(subject);
+    m->heard_ms = ash__clock_ms();
+    int rc = ask_newest(m, err);
+    if (rc == 0)
+        rc = ash__js_feed_open(&s->stream, &r, op, &m->feed, &m->pending, err);
     if (rc == 0)
         *out = m;
     else
         ash__js_metas_free(m);
+    return rc;
+}
+
+/* Nothing came for a while: because there is no more? */
+static int ask_again(ash_js_metas *m, ash_error *err)
+{
+    bool more = true;
+    int rc = ash__js_feed_has_more(m->feed, &m->op, &more, err);
+    m->pending = more ? m->pending : 0;
+    if (rc == 0 && m->seen < m->newest)
+        rc = ask_newest(m, err);
+    if (rc == 0 && ash__clock_ms() - m->heard_ms > ASH_JS_PATIENCE_MS)
+        rc = ash__fail(err, ASH_ETIMEOUT, "this NATS server is too far behind the others");
     return rc;
 }
 
@@ -41,15 +74,16 @@ int ash__js_metas_next(ash_js_metas *m, ash_object **out, char **other, ash_erro
     int rc = 0;
 
     *out = NULL;
-    while (rc == 0 && m->pending > 0 && fed.message == NULL) {
-        bool more = true;
+    while (rc == 0 && (m->pending > 0 || m->seen < m->newest) && fed.message == NULL) {
         rc = ash__js_feed_next(m->feed, WAIT_MS, &m->op, &fed, err);
         if (rc == 0 && fed.message == NULL)
-            rc = ash__js_feed_has_more(m->feed, &m->op, &more, err);
-        m->pending = fed.message != NULL ? fed.pending : more ? m->pending : 0;
+            rc = ask_again(m, err);
     }
     if (rc != 0 || fed.message == NULL)
         return rc;
+    m->pending = fed.pending;
+    m->seen = fed.sequence;
+    m->heard_ms = ash__clock_ms();
     ash__js_feed_take(m->feed, &fed, &message);
     rc = ash__js_read_info(&message, m->store->base.name, out, err);
     if (rc == 0 && other != NULL) {
@@ -65,6 +99,7 @@ void ash__js_metas_free(ash_js_metas *m)
     if (m == NULL)
         return;
     ash__js_feed_free(m->feed);
+    ash__free(m->subject);
     ash__free(m);
 }
 
@@ -131,23 +166,48 @@ static void listing_free(ash_object_listing *base)
     ash__free(l);
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_revisions(const void *a, const void *b)
 {
-    return strcmp((*(ash_object *const *)a)->name, (*(ash_object *const *)b)->name);
+    uint64_t x = (*(ash_object *const *)a)->revision, y = (*(ash_object *const *)b)->revision;
+    return x < y ? -1 : x > y;
 }
 
-/* The stream has its own order; another one needs them all. */
-static int sort_by_name(listing *l, ash_error *err)
+static int compare_names(const void *a, const void *b)
+{
+    int order = strcmp((*(ash_object *const *)a)->name, (*(ash_object *const *)b)->name);
+    return order != 0 ? order : compare_revisions(a, b);
+}
+
+/* The newest of each, of those that are wanted. */
+static void keep_newest(listing *l)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        bool last = i + 1 == l->count || strcmp(l->objects[i]->name, l->objects[i + 1]->name) != 0;
+        if (last && wanted(l, l->objects[i]))
+            l->objects[kept++] = l->objects[i];
+        else
+            ash_object_free(l->objects[i]);
+    }
+    l->count = kept;
+}
+
+/* The stream has its own order; another one needs them all, and so does it to tell which of two is
+ * the newer one. */
+static int gather(listing *l, bool by_name, ash_error *err)
 {
     ash_object *o = NULL;
-    int rc = next_wanted(l, &o, err);
+    int rc = ash__js_metas_next(l->metas, &o, NULL, err);
     while (rc == 0 && o != NULL) {
         l->objects = ash__grow_array(l->objects, l->count, &l->capacity, sizeof(ash_object *));
         l->objects[l->count++] = o;
-        rc = next_wanted(l, &o, err);
+        rc = ash__js_metas_next(l->metas, &o, NULL, err);
     }
     if (l->count > 0)
         qsort(l->objects, l->count, sizeof(ash_object *), compare_names);
+    keep_newest(l);
+    if (l->count > 0 && !by_name)
+        qsort(l->objects, l->count, sizeof(ash_object *), compare_revisions);
     ash__js_metas_free(l->metas);
     l->metas = NULL;
     return rc;
@@ -165,9 +225,10 @@ int ash__js_list_objects(ash_object_store *s, const ash_object_list_options *opt
     l->after_revision = opts->by_name ? 0 : opts->after_revision;
     /* With a filter the core counts what passes it. */
     l->left = opts->limit > 0 && opts->filter == NULL ? opts->limit : -1;
-    int rc = ash__js_metas_open(ash__js_store_of(s), op, &l->metas, err);
-    if (rc == 0 && opts->by_name)
-        rc = sort_by_name(l, err);
+    ash_js_store *store = ash__js_store_of(s);
+    int rc = ash__js_metas_open(store, op, &l->metas, err);
+    if (rc == 0 && (opts->by_name || store->stream.replicas))
+        rc = gather(l, opts->by_name, err);
     if (rc == 0)
         *out = &l->base;
     else

@@ -2,7 +2,9 @@
 #ifndef ASH_OBJECT_JETSTREAM_LIST_H
 #define ASH_OBJECT_JETSTREAM_LIST_H
 
-/* All meta messages of a store, one for each object, in the order of their sequence. */
+/* All meta messages of a store, in the order of their sequence: everything that was acknowledged when
+ * they were opened.  One for each object; but of several servers the one that answers may be behind,
+ * and then there are two of an object that was changed lately, the newer one later. */
 
 #include "object/jetstream/jetstream.h"
 
