@@ -16,7 +16,8 @@ static int info(ash_object_store *s, const char *name, const ash_object_read_opt
     int rc = ash__js_meta_get(store, name, store->stream.replicas, op, &meta, err);
     if (rc != 0)
         return rc;
-    if (meta.object == NULL || (meta.object->deleted && !opts->deleted)) {
+    if (meta.object == NULL || ash__js_is_expired(meta.object) ||
+        (meta.object->deleted && !opts->deleted)) {
         rc = ash__fail(err, ASH_ENOTFOUND, "no object %s in %s", name, s->name);
     } else {
         *out = meta.object;

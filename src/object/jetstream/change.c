@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MAX_CONFLICTS = 100, TTL_SLACK_MS = 1000 };
+enum { MAX_CONFLICTS = 100 };
 
 /* What becomes of an object.  *after NULL: it stays as it is, and that is the result. */
 typedef int (*change_fn)(void *ctx, const ash_js_meta *before, ash_object **after, ash_error *err);
@@ -18,18 +18,9 @@ typedef struct change {
     const ash_object_request *r;
     change_fn fn;
     void *ctx;
-    int64_t ttl_ms;     /* of the new message; < 0: what the old one has left */
+    int64_t expires_ms; /* of the new message; < 0: as the old one */
     ash_js_meta before; /* filled in */
 } change;
-
-/* What an object that expires has left; 0: it does not. */
-static int64_t ttl_left(const ash_object *o)
-{
-    if (o == NULL || o->expires_ms == 0)
-        return 0;
-    int64_t left = o->expires_ms - ash__clock_wall_ms();
-    return left > TTL_SLACK_MS ? left : TTL_SLACK_MS;
-}
 
 static int try_change(change *c, ash_object **out, ash_error *err)
 {
@@ -46,10 +37,11 @@ static int try_change(change *c, ash_object **out, ash_error *err)
         return 0;
     }
     if (rc == 0) {
+        int64_t expires = c->expires_ms < 0 ? c->before.object->expires_ms : c->expires_ms;
         ash_js_meta_put put = {.subject = c->before.subject,
                                .object = after,
                                .expected = c->before.sequence,
-                               .ttl_ms = c->ttl_ms < 0 ? ttl_left(c->before.object) : c->ttl_ms,
+                               .expires_ms = expires,
                                .other = c->before.other};
         rc = ash__js_meta_publish(c->store, &put, c->r->op, out, &unknown, err);
     }
@@ -83,7 +75,7 @@ static int need_live(const ash_js_meta *m, const char *name, ash_error *err)
 static int delete_one(void *ctx, const ash_js_meta *before, ash_object **after, ash_error *err)
 {
     bson_t set = BSON_INITIALIZER;
-    if (before->object == NULL)
+    if (before->object == NULL || ash__js_is_expired(before->object))
         return ash__fail(err, ASH_ENOTFOUND, "no object %s", (const char *)ctx);
     if (before->object->deleted)
         return 0;
@@ -125,7 +117,7 @@ int ash__js_link(ash_object_store *s, const ash_object_request *r, const ash_obj
                 .r = r,
                 .fn = put_link,
                 .ctx = own,
-                .ttl_ms = r->opts->ttl_ms};
+                .expires_ms = r->opts->ttl_ms > 0 ? ash__clock_wall_ms() + r->opts->ttl_ms : 0};
     int rc = r->opts->ttl_ms > 0 ? ash__js_allow_ttl(c.store, r->op, err) : 0;
     if (rc == 0)
         rc = apply(&c, out, err);
@@ -137,35 +129,50 @@ int ash__js_link(ash_object_store *s, const ash_object_request *r, const ash_obj
 /* ---- expiry ---- */
 
 typedef struct expiry {
-    const char *name;
+    ash_js_store *store;
+    const ash_object_request *r;
     int64_t at_ms;
 } expiry;
 
-/* Its chunks live as long as they were put for. */
+/* The bytes of an object that was put with a time to live have one, too, which nobody can change. */
+static int check_chunks(const expiry *e, const ash_object *o, ash_error *err)
+{
+    ash_js_message message;
+    int number = 0, rc = 0;
+    if (o->chunks == 0 || o->nuid == NULL)
+        return 0;
+    char *subject = ash__chunk_subject(e->store->base.name, o->nuid);
+    rc = ash__js_get_from(&e->store->stream, subject, 1, e->r->op, &message, &number, err);
+    ash__free(subject);
+    if (rc == 0 && message.expires_ms != 0 && (e->at_ms == 0 || e->at_ms > message.expires_ms))
+        rc = ash__fail(err, ASH_EUNSUPPORTED,
+                       "on JetStream an object that was put with a ttl cannot live longer: put it "
+                       "again");
+    ash__js_message_release(&message);
+    return rc;
+}
+
 static int set_expiry(void *ctx, const ash_js_meta *before, ash_object **after, ash_error *err)
 {
     const expiry *e = ctx;
-    int rc = need_live(before, e->name, err);
-    if (rc != 0)
-        return rc;
-    int64_t now = before->object->expires_ms;
-    if (now != 0 && (e->at_ms == 0 || e->at_ms > now))
-        return ash__fail(err, ASH_EUNSUPPORTED,
-                         "on JetStream an object that expires cannot live longer: put it again");
-    *after = ash_object_copy(before->object);
-    return 0;
+    int rc = need_live(before, e->r->name, err);
+    int64_t now = rc == 0 ? before->object->expires_ms : 0;
+    if (rc == 0 && now != 0 && (e->at_ms == 0 || e->at_ms > now))
+        rc = check_chunks(e, before->object, err);
+    if (rc == 0)
+        *after = ash_object_copy(before->object);
+    return rc;
 }
 
 int ash__js_set_expiry(ash_object_store *s, const ash_object_request *r, int64_t expires_ms,
                        ash_object **out, ash_error *err)
 {
-    expiry e = {r->name, expires_ms};
-    int64_t left = expires_ms != 0 ? expires_ms - ash__clock_wall_ms() : 0;
+    expiry e = {ash__js_store_of(s), r, expires_ms};
     change c = {.store = ash__js_store_of(s),
                 .r = r,
                 .fn = set_expiry,
                 .ctx = &e,
-                .ttl_ms = expires_ms != 0 && left < TTL_SLACK_MS ? TTL_SLACK_MS : left};
+                .expires_ms = expires_ms};
     int rc = expires_ms != 0 ? ash__js_allow_ttl(c.store, r->op, err) : 0;
     if (rc == 0)
         rc = apply(&c, out, err);
@@ -220,7 +227,7 @@ static int mark_old(ash_js_store *s, const ash_object_request *r, const char *ne
     ash_js_meta_put put = {.subject = old->subject,
                            .object = old->object,
                            .expected = old->sequence,
-                           .ttl_ms = ttl_left(old->object),
+                           .expires_ms = old->object->expires_ms,
                            .other = new_subject};
     rc = ash__js_meta_publish(s, &put, r->op, &marked, &unknown, err);
     if (rc == 0)
@@ -252,7 +259,7 @@ static int put_new(ash_js_store *s, const ash_object_request *r, const ash_objec
         ash_js_meta_put put = {.subject = target->subject,
                                .object = object,
                                .expected = target->sequence,
-                               .ttl_ms = ttl_left(object),
+                               .expires_ms = object->expires_ms,
                                .other = old->subject};
         rc = ash__js_meta_publish(s, &put, r->op, out, &unknown, err);
     }
@@ -292,7 +299,7 @@ int ash__js_update_meta(ash_object_store *s, const ash_object_request *r,
                         const ash_object_meta *meta, ash_object **out, ash_error *err)
 {
     update u = {r->name, meta};
-    change c = {.store = ash__js_store_of(s), .r = r, .fn = set_meta, .ctx = &u, .ttl_ms = -1};
+    change c = {.store = ash__js_store_of(s), .r = r, .fn = set_meta, .ctx = &u, .expires_ms = -1};
     if (meta->name != NULL && strcmp(meta->name, r->name) != 0)
         return rename_object(c.store, r, meta, out, err);
     int rc = apply(&c, out, err);

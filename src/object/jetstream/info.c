@@ -286,8 +286,8 @@ static bson_t *to_document(const ash_json *info, const ash_js_message *m, const 
     BSON_APPEND_UTF8(doc, "bucket", store);
     BSON_APPEND_DATE_TIME(doc, "mtime", m->time_ms);
     BSON_APPEND_INT64(doc, "revision", (int64_t)m->sequence);
-    if (m->ttl_ms > 0)
-        BSON_APPEND_DATE_TIME(doc, "expires", m->time_ms + m->ttl_ms);
+    if (m->expires_ms > 0)
+        BSON_APPEND_DATE_TIME(doc, "expires", m->expires_ms);
     return doc;
 }
 

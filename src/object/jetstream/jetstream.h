@@ -42,6 +42,10 @@ typedef struct ash_js_store {
     bool message_ttl; /* the stream allows times to live of single messages; atomic */
 } ash_js_store;
 
+/* Chunks of an object with a time to live of its own outlive it by at most so much, and so long may
+ * its put take. */
+enum { ASH_JS_TTL_MARGIN_MS = 600000 };
+
 static inline ash_js_manager *ash__js_manager_of(ash_object_manager *m)
 {
     return (ash_js_manager *)m;

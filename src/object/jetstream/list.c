@@ -2,6 +2,7 @@
 #include "object/jetstream/feed.h"
 #include "object/jetstream/info.h"
 #include "object/jetstream/jetstream.h"
+#include "object/jetstream/meta.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -119,7 +120,8 @@ typedef struct listing {
 
 static bool wanted(const listing *l, const ash_object *o)
 {
-    return (l->deleted || !o->deleted) && o->revision > l->after_revision &&
+    return (l->deleted || !o->deleted) && !ash__js_is_expired(o) &&
+           o->revision > l->after_revision &&
            (l->prefix == NULL || strncmp(o->name, l->prefix, strlen(l->prefix)) == 0) &&
            (l->after == NULL || strcmp(o->name, l->after) > 0);
 }

@@ -60,6 +60,14 @@ static int64_t duration_ms(const char *text)
     return (int64_t)total;
 }
 
+/* Ours say it exactly; of others' the server's seconds count. */
+static int64_t expiry(const char *ttl, const char *expires, int64_t time_ms)
+{
+    int64_t left = ttl != NULL ? duration_ms(ttl) : 0;
+    int64_t at = expires != NULL && left > 0 ? strtoll(expires, NULL, 10) : 0;
+    return at > 0 ? at : left > 0 ? time_ms + left : 0;
+}
+
 static char *copy_header(natsMsg *message, const char *name)
 {
     const char *value = ash__js_header(message, name);
@@ -69,10 +77,11 @@ static char *copy_header(natsMsg *message, const char *name)
 void ash__js_message_take(natsMsg *owner, ash_js_message *out)
 {
     const char *ttl = ash__js_header(owner, ASH_JS_TTL);
+    const char *expires = ash__js_header(owner, ASH_JS_EXPIRES);
     out->owner = owner;
     out->data = (const uint8_t *)natsMsg_GetData(owner);
     out->len = (size_t)natsMsg_GetDataLength(owner);
-    out->ttl_ms = ttl != NULL ? duration_ms(ttl) : 0;
+    out->expires_ms = expiry(ttl, expires, out->time_ms);
     out->id = copy_header(owner, ASH_JS_ID);
     out->other = copy_header(owner, ASH_JS_OTHER);
 }
@@ -123,10 +132,12 @@ static void take_headers(const char *text, ash_js_message *out)
     if (!ash__base64_read(text, strlen(text), &headers, &len))
         return;
     char *ttl = find_header((const char *)headers, ASH_JS_TTL);
-    out->ttl_ms = ttl != NULL ? duration_ms(ttl) : 0;
+    char *expires = find_header((const char *)headers, ASH_JS_EXPIRES);
+    out->expires_ms = expiry(ttl, expires, out->time_ms);
     out->id = find_header((const char *)headers, ASH_JS_ID);
     out->other = find_header((const char *)headers, ASH_JS_OTHER);
     ash__free(ttl);
+    ash__free(expires);
     ash__free(headers);
 }
 

@@ -10,7 +10,8 @@
 #define ASH_JS_ID       "Nats-Msg-Id" /* chunks: NUID.NUMBER */
 #define ASH_JS_ROLLUP   "Nats-Rollup"
 #define ASH_JS_EXPECTED "Nats-Expected-Last-Subject-Sequence"
-#define ASH_JS_TTL      "Nats-TTL"
+#define ASH_JS_TTL      "Nats-TTL"       /* in seconds … */
+#define ASH_JS_EXPIRES  "Ashlar-Expires" /* … and to the millisecond, since 1970 */
 /* Of meta messages that were renamed: the subject of the other end. */
 #define ASH_JS_OTHER "Ashlar-Renamed"
 
@@ -28,11 +29,11 @@ typedef struct ash_js_message {
     const uint8_t *data;
     size_t len;
     uint64_t sequence;
-    int64_t time_ms; /* since 1970 */
-    int64_t ttl_ms;  /* 0: none of its own */
-    char *subject;   /* own copies, all three */
-    char *id;        /* or NULL */
-    char *other;     /* or NULL */
+    int64_t time_ms;    /* since 1970 */
+    int64_t expires_ms; /* 0: with the stream's */
+    char *subject;      /* own copies, all three */
+    char *id;           /* or NULL */
+    char *other;        /* or NULL */
 } ash_js_message;
 void ash__js_message_release(ash_js_message *m);
 

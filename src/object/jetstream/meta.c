@@ -112,9 +112,14 @@ int ash__js_meta_from(ash_js_store *s, const char *subject, natsMsg *padded, nat
     return rc;
 }
 
+bool ash__js_is_expired(const ash_object *o)
+{
+    return o->expires_ms != 0 && o->expires_ms <= ash__clock_wall_ms();
+}
+
 bool ash__js_meta_is_live(const ash_js_meta *m)
 {
-    return m->object != NULL && !m->object->deleted;
+    return m->object != NULL && !m->object->deleted && !ash__js_is_expired(m->object);
 }
 
 int ash__js_meta_check(const ash_js_meta *m, const ash_object_change_options *opts, ash_error *err)
@@ -144,9 +149,13 @@ static natsStatus make_message(const ash_js_meta_put *put, const char *id, ash_b
     (void)snprintf(number, sizeof number, "%" PRIu64, put->expected);
     if (s == NATS_OK)
         s = natsMsgHeader_Set(*out, ASH_JS_EXPECTED, number);
-    if (s == NATS_OK && put->ttl_ms > 0) {
-        (void)snprintf(number, sizeof number, "%" PRId64 "s", (put->ttl_ms + 999) / 1000);
+    if (s == NATS_OK && put->expires_ms > 0) {
+        int64_t left = (put->expires_ms - ash__clock_wall_ms() + 999) / 1000;
+        (void)snprintf(number, sizeof number, "%" PRId64 "s", left > 0 ? left : 1);
         s = natsMsgHeader_Set(*out, ASH_JS_TTL, number);
+        (void)snprintf(number, sizeof number, "%" PRId64, put->expires_ms);
+        if (s == NATS_OK)
+            s = natsMsgHeader_Set(*out, ASH_JS_EXPIRES, number);
     }
     if (s == NATS_OK && put->other != NULL)
         s = natsMsgHeader_Set(*out, ASH_JS_OTHER, put->other);
@@ -209,11 +218,10 @@ static int with_outcome(const ash_js_meta_put *put, uint64_t sequence, ash_objec
                         ash_error *err)
 {
     bson_t set = BSON_INITIALIZER;
-    int64_t now = ash__clock_wall_ms();
-    BSON_APPEND_DATE_TIME(&set, "mtime", now);
+    BSON_APPEND_DATE_TIME(&set, "mtime", ash__clock_wall_ms());
     BSON_APPEND_INT64(&set, "revision", (int64_t)sequence);
-    if (put->ttl_ms > 0)
-        BSON_APPEND_DATE_TIME(&set, "expires", now + put->ttl_ms);
+    if (put->expires_ms > 0)
+        BSON_APPEND_DATE_TIME(&set, "expires", put->expires_ms);
     else
         BSON_APPEND_NULL(&set, "expires");
     int rc = ash__object_set(put->object, &set, out, err);

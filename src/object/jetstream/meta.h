@@ -25,15 +25,17 @@ char *ash__js_meta_bare(const char *subject);
 int ash__js_meta_from(ash_js_store *s, const char *subject, natsMsg *padded, natsMsg *bare,
                       ash_js_meta *out, ash_error *err);
 bool ash__js_meta_is_live(const ash_js_meta *m);
+/* Its time is over, though the server, which counts seconds, may still have it. */
+bool ash__js_is_expired(const ash_object *o);
 /* ASH_ECONDITION, ASH_EUNSUPPORTED (a fence). */
 int ash__js_meta_check(const ash_js_meta *m, const ash_object_change_options *opts, ash_error *err);
 
 typedef struct ash_js_meta_put {
     const char *subject;
     const ash_object *object;
-    uint64_t expected; /* sequence of the subject's last message; 0: none */
-    int64_t ttl_ms;    /* 0: the stream's */
-    const char *other; /* or NULL */
+    uint64_t expected;  /* sequence of the subject's last message; 0: none */
+    int64_t expires_ms; /* since 1970; 0: with the stream's */
+    const char *other;  /* or NULL */
 } ash_js_meta_put;
 
 /* Publishes, and waits until it is known what became of it.  *out: the object as it is now.

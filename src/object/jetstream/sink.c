@@ -17,9 +17,8 @@
 #include <string.h>
 
 enum {
-    HEADERS_BYTES = 512,   /* of a chunk's message, more than ever is */
-    MAX_CONFLICTS = 100,   /* then others are always faster */
-    TTL_MARGIN_MS = 600000 /* chunks outlive their object by at most that */
+    HEADERS_BYTES = 512, /* of a chunk's message, more than ever is */
+    MAX_CONFLICTS = 100  /* then others are always faster */
 };
 
 typedef struct sink {
@@ -110,8 +109,8 @@ int ash__js_open_sink(ash_object_store *base, const ash_object_put_request *requ
     k->began_ms = ash__clock_ms();
     int rc = prepare_ttl(s, request->opts, request->op, err);
     if (rc == 0)
-        rc = ash__js_chunks_new(&s->stream, subject, o->nuid, ttl > 0 ? ttl + TTL_MARGIN_MS : 0,
-                                &k->chunks, err);
+        rc = ash__js_chunks_new(&s->stream, subject, o->nuid,
+                                ttl > 0 ? ttl + ASH_JS_TTL_MARGIN_MS : 0, &k->chunks, err);
     ash__free(subject);
     if (rc == 0)
         rc = look(k, err);
@@ -157,11 +156,12 @@ static int with_chunks(const sink *k, const ash_object *object, ash_object **out
 static int publish(sink *k, const ash_object *object, const ash_op *op, ash_object **out,
                    ash_error *err)
 {
+    int64_t expires = k->opts.ttl_ms > 0 ? ash__clock_wall_ms() + k->opts.ttl_ms : 0;
     for (int tries = 0;; tries++) {
         ash_js_meta_put put = {.subject = k->before.subject,
                                .object = object,
                                .expected = k->before.sequence,
-                               .ttl_ms = k->opts.ttl_ms};
+                               .expires_ms = expires};
         int rc = ash__js_meta_publish(k->store, &put, op, out, &k->unknown, err);
         if (rc != ASH_ECONFLICT || tries == MAX_CONFLICTS)
             return rc;
@@ -176,9 +176,9 @@ int ash__js_sink_commit(ash_object_sink *base, const ash_object *object, const a
 {
     sink *k = (sink *)base;
     ash_object *complete = NULL;
-    if (k->opts.ttl_ms > 0 && ash__clock_ms() - k->began_ms > TTL_MARGIN_MS)
+    if (k->opts.ttl_ms > 0 && ash__clock_ms() - k->began_ms > ASH_JS_TTL_MARGIN_MS)
         return ash__fail(err, ASH_ETIMEOUT, "an object with a ttl of its own has to be put in %d s",
-                         TTL_MARGIN_MS / 1000);
+                         ASH_JS_TTL_MARGIN_MS / 1000);
     /* After a failure in between it is this name's present object that counts. */
     int rc = k->before.subject == NULL ? look_again(k, op, err) : 0;
     if (rc == 0)

@@ -134,13 +134,16 @@ static int add_sizes(sweeping *w, const char *subject, ash_error *err)
     return rc;
 }
 
-/* An orphan, unless its last chunk is so young that its put may be going on. */
+/* An orphan, unless its last chunk is so young that its put may be going on.  One that was put with a
+ * time to live, and that its object has outlived, is an object whose time was over. */
 static int sweep_one(sweeping *w, const char *subject, ash_error *err)
 {
     ash_js_message last;
     int number = 0;
     int64_t age_s = w->opts->min_age_s == 0 ? DEFAULT_AGE_S : w->opts->min_age_s;
     int rc = ash__js_get_last(&w->store->stream, subject, true, w->op, &last, &number, err);
+    bool expires = rc == 0 && last.expires_ms != 0;
+    age_s = expires && age_s > ASH_JS_TTL_MARGIN_MS / 1000 ? ASH_JS_TTL_MARGIN_MS / 1000 : age_s;
     bool old = rc == 0 && (age_s < 0 || ash__clock_wall_ms() - last.time_ms >= age_s * 1000);
     ash__js_message_release(&last);
     if (rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE)
@@ -151,7 +154,7 @@ static int sweep_one(sweeping *w, const char *subject, ash_error *err)
     if (rc == 0 && !w->opts->dry_run)
         rc = ash__js_purge(&w->store->stream, subject, w->op, err);
     if (rc == 0)
-        w->report->orphans++;
+        *(expires ? &w->report->expired : &w->report->orphans) += 1;
     return rc;
 }
 

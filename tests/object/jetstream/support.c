@@ -93,9 +93,11 @@ void live_put(live *l, const char *name, const void *data, size_t len, ash_objec
 
 void live_expect(live *l, const char *name, const void *data, size_t len)
 {
+    ash_object_read_options opts = ASH_OBJECT_READ_OPTIONS_INIT;
     uint8_t *got = NULL;
     size_t got_len = 0;
-    assert_ok(ash_object_store_get_bytes(l->store, name, NULL, NULL, &got, &got_len, &l->err),
+    opts.max_bytes = INT64_C(4) << 30;
+    assert_ok(ash_object_store_get_bytes(l->store, name, &opts, NULL, &got, &got_len, &l->err),
               &l->err);
     assert_int_equal(got_len, len);
     assert_true(len == 0 || memcmp(got, data, len) == 0);

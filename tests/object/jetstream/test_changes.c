@@ -186,7 +186,7 @@ static void test_object_jetstream_changes__ttl(void **state)
     expect_missing(l, "brief");
     expect_missing(l, "lasting");
     /* What had no time of its own is left to a sweep. */
-    assert_int_equal(sweep(l), 2);
+    assert_int_equal(sweep(l), 1);
 }
 
 static void test_object_jetstream_changes__foreign_streams(void **state)

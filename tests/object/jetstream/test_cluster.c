@@ -86,6 +86,23 @@ static int leader(live *l)
     return index;
 }
 
+/* All three have everything again, so that another one may be missed. */
+static void wait_until_current(live *l)
+{
+    int current = 0;
+    for (int i = 0; i < 1200 && current < MAX_SERVERS - 1; i++) {
+        ash_json *info = live_request(l, "STREAM.INFO.OBJ_replicated", "{}");
+        const ash_json *replicas = ash__json_get(ash__json_get(info, "cluster"), "replicas");
+        current = 0;
+        for (const ash_json *r = replicas != NULL ? replicas->first : NULL; r != NULL; r = r->next)
+            current +=
+                ash__json_truth(r, "current", false) && !ash__json_truth(r, "offline", false);
+        ash__json_free(info);
+        usleep(50000);
+    }
+    assert_int_equal(current, MAX_SERVERS - 1);
+}
+
 static void expect_no_orphans(live *l, size_t size)
 {
     ash_object_sweep_options opts = ASH_OBJECT_SWEEP_OPTIONS_INIT;
@@ -113,6 +130,7 @@ static void kill_amid_a_put(live *l, uint32_t seed)
     live_expect(l, "large", p.data, p.size);
     expect_no_orphans(l, p.size);
     servers_start_again(l->servers, index);
+    wait_until_current(l);
     ash__free(p.data);
 }
 
@@ -152,6 +170,7 @@ static void test_object_jetstream_cluster__server_killed_amid_a_get(void **state
                   (long long)(ash__clock_ms() - from));
     ash_object_reader_free(reader);
     servers_start_again(l->servers, index);
+    wait_until_current(l);
     ash__free(p.data);
     ash__free(buffer);
 }
