@@ -19,7 +19,7 @@
 #include <nats/nats.h>
 
 enum {
-    ASH_JS_PATIENCE_MS = 20000, /* longer than a cluster takes to find a leader */
+    ASH_JS_PATIENCE_MS = 30000, /* longer than a busy cluster takes to find a leader */
     ASH_JS_PAUSE_MS = 100,      /* before something is tried again, and between looks at a flag */
     ASH_JS_TIMEOUT_MS = 5000    /* of one request */
 };

@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum {
-    GONE_MS = 1000,  /* who has no answer by then says nothing */
-    DIRECT_MS = 2000 /* servers before 2.10 never answer for a stream that they do not have */
+    GONE_MS = 1000,    /* who has no answer by then says nothing */
+    PUBLISH_MS = 3000, /* where a leader has just died nobody answers: soon again */
+    DIRECT_MS = 2000   /* servers before 2.10 never answer for a stream that they do not have */
 };
 
 void ash__js_message_release(ash_js_message *m)
@@ -66,6 +67,18 @@ static int64_t expiry(const char *ttl, const char *expires, int64_t time_ms)
     int64_t left = ttl != NULL ? duration_ms(ttl) : 0;
     int64_t at = expires != NULL && left > 0 ? strtoll(expires, NULL, 10) : 0;
     return at > 0 ? at : left > 0 ? time_ms + left : 0;
+}
+
+/* The same, but for so long at most. */
+static ash_op brief_op(const ash_op *op, int64_t limit_ms)
+{
+    ash_op brief = ASH_OPTIONS_INIT(ash_op);
+    int64_t until = ash__clock_deadline(limit_ms);
+    if (op != NULL)
+        brief = *op;
+    if (brief.deadline_ms == 0 || brief.deadline_ms > until)
+        brief.deadline_ms = until;
+    return brief;
 }
 
 static char *copy_header(natsMsg *message, const char *name)
@@ -169,20 +182,11 @@ static int get_by_leader(const ash_js_stream *s, ash_buffer *body, const ash_op 
     return rc;
 }
 
-static const ash_op *op_or_none(const ash_op *op)
-{
-    static const ash_op none = {.size = sizeof none};
-    return op != NULL ? op : &none;
-}
-
 static int get_direct(const ash_js_stream *s, const char *subject, const ash_buffer *body,
                       const ash_op *op, ash_js_message *out, int *number, ash_error *err)
 {
     natsMsg *message = NULL, *answer = NULL;
-    ash_op brief = *op_or_none(op);
-    int64_t until = ash__clock_deadline(DIRECT_MS);
-    brief.deadline_ms =
-        brief.deadline_ms != 0 && brief.deadline_ms < until ? brief.deadline_ms : until;
+    ash_op brief = brief_op(op, DIRECT_MS);
     char *to = ash__sprintf("%s.DIRECT.GET.%s%s%s", s->js->api, s->name, body == NULL ? "." : "",
                             body == NULL ? subject : "");
     natsStatus status =
@@ -278,8 +282,9 @@ bool ash__js_is_gone(const ash_js_stream *s)
 int ash__js_publish(ash_js *js, natsMsg *message, const ash_op *op, ash_js_ack *out, ash_error *err)
 {
     natsMsg *answer = NULL;
+    ash_op brief = brief_op(op, PUBLISH_MS);
     *out = (ash_js_ack){0};
-    int rc = ash__js_ask(js, message, op, &answer, err);
+    int rc = ash__js_ask(js, message, &brief, &answer, err);
     if (rc == 0)
         rc = ash__js_read_ack(answer, out, err);
     natsMsg_Destroy(answer);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects: one large, and many small ones.  The same work as objects.go's and objects_nats.js's, in the
+ * same order; a line is figure,peer,value,unit.
+ *
+ * usage: ashlar-bench-objects PLACE PEER MIB SMALL */
+#include "peer.h"
+
+#include <ashlar/ashlar.h>
+#include <ashlar/object.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALL_BYTES  4096
+#define BUFFER_BYTES (1 << 20)
+
+struct bench {
+    ash_object_store *store;
+    const char *peer;
+    uint8_t *data;
+    size_t bytes, at;
+    ash_error err;
+};
+
+static void check(const struct bench *b, int rc)
+{
+    if (rc == 0)
+        return;
+    fprintf(stderr, "%s\n", b->err.text);
+    exit(1);
+}
+
+static void figure(const struct bench *b, const char *name, double value, const char *unit)
+{
+    printf("%s,%s,%.1f,%s\n", name, b->peer, value, unit);
+    fflush(stdout);
+}
+
+static int64_t read_data(void *ctx, void *buf, size_t len, ash_error *err)
+{
+    struct bench *b = ctx;
+    (void)err;
+    size_t part = b->bytes - b->at < len ? b->bytes - b->at : len;
+    memcpy(buf, b->data + b->at, part);
+    b->at += part;
+    return (int64_t)part;
+}
+
+static void measure_large(struct bench *b)
+{
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    ash_object_reader *reader = NULL;
+    ash_input in = {b, read_data};
+    uint8_t *buffer = malloc(BUFFER_BYTES);
+    size_t got = 0, total = 0;
+    double from = bench_now();
+
+    meta.name = "large";
+    b->at = 0;
+    check(b, ash_object_store_put(b->store, &meta, &in, NULL, NULL, NULL, &b->err));
+    figure(b, "objects_put", (double)b->bytes / 1e6 / (bench_now() - from), "MB/s");
+    from = bench_now();
+    check(b, ash_object_store_open_reader(b->store, "large", NULL, NULL, &reader, &b->err));
+    do {
+        check(b, ash_object_reader_read(reader, buffer, BUFFER_BYTES, &got, &b->err));
+        total += got;
+    } while (got > 0);
+    bench_check(total == b->bytes, "get");
+    figure(b, "objects_get", (double)b->bytes / 1e6 / (bench_now() - from), "MB/s");
+    ash_object_reader_free(reader);
+    free(buffer);
+}
+
+static void measure_small(struct bench *b, int count)
+{
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    char name[32];
+    double from = bench_now();
+
+    meta.name = name;
+    for (int i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "small/%d", i);
+        check(b, ash_object_store_put_bytes(b->store, &meta, b->data + i, SMALL_BYTES, NULL, NULL,
+                                            NULL, &b->err));
+    }
+    figure(b, "objects_put_small", count / (bench_now() - from), "/s");
+    from = bench_now();
+    for (int i = 0; i < count; i++) {
+        uint8_t *data = NULL;
+        size_t len = 0;
+        snprintf(name, sizeof name, "small/%d", i);
+        check(b, ash_object_store_get_bytes(b->store, name, NULL, NULL, &data, &len, &b->err));
+        bench_check(len == SMALL_BYTES, "get");
+        ash_object_bytes_free(data);
+    }
+    figure(b, "objects_get_small", count / (bench_now() - from), "/s");
+}
+
+int main(int argc, char **argv)
+{
+    struct bench b = {.err = ASH_ERROR_INIT};
+    ash_object_manager *manager = NULL;
+    ash_object_config config = ASH_OBJECT_CONFIG_INIT;
+    if (argc != 5) {
+        fprintf(stderr, "usage: ashlar-bench-objects PLACE PEER MIB SMALL\n");
+        return 2;
+    }
+    b.peer = argv[2];
+    b.bytes = (size_t)atoi(argv[3]) << 20;
+    b.data = malloc(b.bytes);
+    bench_fill(b.data, b.bytes, 1);
+    config.name = "bench";
+    check(&b, ash_object_manager_open(argv[1], NULL, &manager, &b.err));
+    check(&b, ash_object_manager_create(manager, &config, NULL, &b.store, &b.err));
+    measure_large(&b);
+    measure_small(&b, atoi(argv[4]));
+    ash_object_store_close(b.store);
+    check(&b, ash_object_manager_delete(manager, "bench", NULL, &b.err));
+    ash_object_manager_close(manager);
+    free(b.data);
+    return 0;
+}
