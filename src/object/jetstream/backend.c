@@ -63,9 +63,11 @@ static int knows(ash_js *js, const char *field, bool *out, ash_error *err)
 {
     ash_buffer body = ASH_BUFFER_INIT;
     ash_error why = ASH_ERROR_INIT;
-    int number = 0;
+    ash_json *answer = NULL;
     ash__buffer_printf(&body, "{\"name\":\"OBJ_b\",\"%s\":[]}", field);
-    int rc = ash__js_request(js, "STREAM.CREATE.OBJ_a", &body, NULL, NULL, &number, &why);
+    int rc = ash__js_request(js, "STREAM.CREATE.OBJ_a", &body, NULL, &answer, &why);
+    int number = ash__js_number(answer);
+    ash__json_free(answer);
     ash__buffer_release(&body);
     *out = number == ASH_JS_BAD_JSON;
     return number != 0 ? 0 : ash__unless(0, rc, &why, err);

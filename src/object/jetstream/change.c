@@ -138,11 +138,11 @@ typedef struct expiry {
 static int check_chunks(const expiry *e, const ash_object *o, ash_error *err)
 {
     ash_js_message message;
-    int number = 0, rc = 0;
+    int rc = 0;
     if (o->chunks == 0 || o->nuid == NULL)
         return 0;
     char *subject = ash__chunk_subject(e->store->base.name, o->nuid);
-    rc = ash__js_get_from(&e->store->stream, subject, 1, e->r->op, &message, &number, err);
+    rc = ash__js_get_from(&e->store->stream, subject, 1, e->r->op, &message, err);
     ash__free(subject);
     if (rc == 0 && message.expires_ms != 0 && (e->at_ms == 0 || e->at_ms > message.expires_ms))
         rc = ash__fail(err, ASH_EUNSUPPORTED,
@@ -246,21 +246,26 @@ static int look_at_target(ash_js_store *s, const char *name, const ash_op *op, a
     return rc;
 }
 
+typedef struct renaming {
+    ash_js_meta old, target;
+    ash_object *object; /* under its new name */
+} renaming;
+
 /* Step 2. */
-static int put_new(ash_js_store *s, const ash_object_request *r, const ash_object *object,
-                   const ash_js_meta *old, ash_js_meta *target, ash_object **out, ash_error *err)
+static int put_new(ash_js_store *s, const ash_object_request *r, renaming *n, ash_object **out,
+                   ash_error *err)
 {
     int rc = ASH_ECONFLICT;
     for (int tries = 0; rc == ASH_ECONFLICT && tries < MAX_CONFLICTS; tries++) {
         bool unknown = false;
-        rc = tries > 0 ? look_at_target(s, object->name, r->op, target, err) : 0;
+        rc = tries > 0 ? look_at_target(s, n->object->name, r->op, &n->target, err) : 0;
         if (rc != 0)
             return rc;
-        ash_js_meta_put put = {.subject = target->subject,
-                               .object = object,
-                               .expected = target->sequence,
-                               .expires_ms = object->expires_ms,
-                               .other = old->subject};
+        ash_js_meta_put put = {.subject = n->target.subject,
+                               .object = n->object,
+                               .expected = n->target.sequence,
+                               .expires_ms = n->object->expires_ms,
+                               .other = n->old.subject};
         rc = ash__js_meta_publish(s, &put, r->op, out, &unknown, err);
     }
     return rc;
@@ -269,29 +274,29 @@ static int put_new(ash_js_store *s, const ash_object_request *r, const ash_objec
 static int rename_object(ash_js_store *s, const ash_object_request *r, const ash_object_meta *meta,
                          ash_object **out, ash_error *err)
 {
-    ash_js_meta old = {0}, target = {0};
-    ash_object *object = NULL;
+    renaming n = {0};
     bson_t set = BSON_INITIALIZER;
-    int rc = look_at_target(s, meta->name, r->op, &target, err);
+    int rc = look_at_target(s, meta->name, r->op, &n.target, err);
 
     for (int tries = 0; rc == 0 && tries < MAX_CONFLICTS; tries++) {
-        rc = mark_old(s, r, target.subject, &old, err);
+        rc = mark_old(s, r, n.target.subject, &n.old, err);
         if (rc != ASH_ECONFLICT)
             break;
+        rc = tries + 1 < MAX_CONFLICTS ? 0 : rc;
     }
     if (rc == 0) {
-        ash__object_set_meta(meta, old.object, &set);
-        rc = ash__object_set(old.object, &set, &object, err);
+        ash__object_set_meta(meta, n.old.object, &set);
+        rc = ash__object_set(n.old.object, &set, &n.object, err);
     }
     if (rc == 0)
-        rc = put_new(s, r, object, &old, &target, out, err);
+        rc = put_new(s, r, &n, out, err);
     /* The object has its new name already: who finds the old one, too, follows its mark. */
     if (rc == 0)
-        (void)ash__js_delete(&s->stream, old.sequence, r->op, NULL);
+        (void)ash__js_delete(&s->stream, n.old.sequence, r->op, NULL);
     bson_destroy(&set);
-    ash_object_free(object);
-    ash__js_meta_release(&old);
-    ash__js_meta_release(&target);
+    ash_object_free(n.object);
+    ash__js_meta_release(&n.old);
+    ash__js_meta_release(&n.target);
     return rc;
 }
 

@@ -311,7 +311,7 @@ static int count_stored(ash_js_chunks *c, const ash_op *op, uint64_t *out, ash_e
     ash__buffer_append_byte(&body, '{');
     ash__json_put_text_member(&body, "subjects_filter", c->subject);
     ash__buffer_append_byte(&body, '}');
-    int rc = ash__js_request(c->stream.js, verb, &body, op, &answer, NULL, err);
+    int rc = ash__js_request(c->stream.js, verb, &body, op, &answer, err);
     const ash_json *subjects = ash__json_get(ash__json_get(answer, "state"), "subjects");
     *out = ash__json_unsigned(subjects, c->subject, 0);
     ash__json_free(answer);

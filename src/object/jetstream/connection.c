@@ -15,7 +15,10 @@ enum {
     PING_MS = 5000,
     PINGS_OUT = 2,
     IO_BYTES = 256 * 1024, /* a chunk and its head in one call of the system */
-    PENDING_MESSAGES = 1 << 20
+    PENDING_MESSAGES = 1 << 20,
+    NOT_FOUND = 404, /* as in HTTP, as what follows */
+    TOO_MANY_REQUESTS = 429,
+    SERVER_ERRORS = 500
 };
 
 static void on_error(natsConnection *nc, natsSubscription *sub, natsStatus status, void *closure)
@@ -260,8 +263,15 @@ static int code_of_answer(int number, int64_t code)
     case ASH_JS_NOT_ENABLED_FOR_ACCOUNT:
         return ASH_EUNSUPPORTED;
     default:
-        return code >= 500 || code == 429 ? ASH_ENETWORK : code == 404 ? ASH_ENOTFOUND : ASH_EINVAL;
+        return code >= SERVER_ERRORS || code == TOO_MANY_REQUESTS ? ASH_ENETWORK
+               : code == NOT_FOUND                                ? ASH_ENOTFOUND
+                                                                  : ASH_EINVAL;
     }
+}
+
+int ash__js_number(const ash_json *answer)
+{
+    return (int)ash__json_int(ash__json_get(answer, "error"), "err_code", 0);
 }
 
 int ash__js_answer_error(const ash_json *answer, int *number, ash_error *err)
@@ -270,7 +280,7 @@ int ash__js_answer_error(const ash_json *answer, int *number, ash_error *err)
     *number = 0;
     if (error == NULL || error->type != ASH_JSON_OBJECT)
         return 0;
-    *number = (int)ash__json_int(error, "err_code", 0);
+    *number = ash__js_number(answer);
     return ash__fail(err, code_of_answer(*number, ash__json_int(error, "code", 0)),
                      "JetStream: %s (%d)", ash__json_text(error, "description", "error"), *number);
 }
@@ -345,7 +355,7 @@ static int ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **a
 }
 
 int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op *op,
-                    ash_json **answer, int *number, ash_error *err)
+                    ash_json **answer, ash_error *err)
 {
     int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
     char *subject = ash__sprintf("%s.%s", js->api, verb);
@@ -367,9 +377,7 @@ int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op
     }
     natsMsg_Destroy(message);
     ash__free(subject);
-    if (number != NULL)
-        *number = told;
-    if (rc == 0 && answer != NULL)
+    if (answer != NULL)
         *answer = got;
     else
         ash__json_free(got);

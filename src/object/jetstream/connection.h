@@ -78,10 +78,12 @@ int ash__js_time_left(const ash_op *op, int64_t limit_ms, int64_t *out, ash_erro
 /* Between two tries.  give_up_ms: on the monotonic clock; ASH_ETIMEOUT behind it. */
 int ash__js_pause(const ash_op *op, int64_t give_up_ms, ash_error *err);
 
-/* Sends body (NULL: none) to "<api>.<verb>" and reads the answer.  number (NULL: not wanted): the
- * err_code.  *answer (NULL: not wanted) is yours: ash__json_free(). */
+/* Sends body (NULL: none) to "<api>.<verb>" and reads the answer.  *answer (NULL: not wanted) is
+ * yours, ash__json_free(), also after a failure, where it has the error's number; or NULL. */
 int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op *op,
-                    ash_json **answer, int *number, ash_error *err);
+                    ash_json **answer, ash_error *err);
+/* The err_code in an answer; 0: none. */
+int ash__js_number(const ash_json *answer);
 /* The message whole, tried once: for direct gets. */
 int ash__js_ask(ash_js *js, natsMsg *message, const ash_op *op, natsMsg **answer, ash_error *err);
 

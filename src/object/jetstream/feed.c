@@ -195,7 +195,7 @@ int ash__js_feed_has_more(ash_js_feed *f, const ash_op *op, bool *out, ash_error
     ash_error why = ASH_ERROR_INIT;
     char *verb =
         ash__sprintf("CONSUMER.INFO.%s.%s", f->stream.name, f->consumer != NULL ? f->consumer : "");
-    int rc = ash__js_request(f->stream.js, verb, NULL, op, &answer, NULL, &why);
+    int rc = ash__js_request(f->stream.js, verb, NULL, op, &answer, &why);
     uint64_t sent =
         ash__json_unsigned(ash__json_get(answer, "delivered"), "consumer_seq", f->consumed);
     *out = rc != 0 || ash__json_unsigned(answer, "num_pending", 0) > 0 || sent > f->consumed;

@@ -28,11 +28,11 @@ struct ash_js_metas {
 static int ask_newest(ash_js_metas *m, ash_error *err)
 {
     ash_js_message message;
-    int number = 0;
     if (!m->store->stream.replicas)
         return 0;
-    int rc = ash__js_get_last(&m->store->stream, m->subject, true, &m->op, &message, &number, err);
+    int rc = ash__js_get_last(&m->store->stream, m->subject, true, &m->op, &message, err);
     m->newest = rc == 0 ? message.sequence : 0;
+    int number = message.number;
     ash__js_message_release(&message);
     return rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE ? 0 : rc;
 }

@@ -28,17 +28,12 @@ void ash__js_manager_close(ash_object_manager *base)
 
 /* ---- the stream ---- */
 
-/* "STREAM.VERB.OBJ_name" */
-static char *verb_of(const char *verb, const char *stream)
+/* verb: "STREAM.INFO." and the like, which the stream's name is put behind. */
+static int request(const ash_js_stream *s, const char *verb, ash_buffer *body, const ash_op *op,
+                   ash_json **answer, ash_error *err)
 {
-    return ash__sprintf("STREAM.%s.%s", verb, stream);
-}
-
-static int request(ash_js *js, const char *verb, const char *stream, ash_buffer *body,
-                   const ash_op *op, ash_json **answer, int *number, ash_error *err)
-{
-    char *whole = verb_of(verb, stream);
-    int rc = ash__js_request(js, whole, body, op, answer, number, err);
+    char *whole = ash__sprintf("%s%s", verb, s->name);
+    int rc = ash__js_request(s->js, whole, body, op, answer, err);
     ash__free(whole);
     return rc;
 }
@@ -46,9 +41,9 @@ static int request(ash_js *js, const char *verb, const char *stream, ash_buffer 
 int ash__js_stream_info(ash_js *js, const char *stream, const ash_op *op, ash_json **info,
                         ash_error *err)
 {
-    int number = 0;
-    int rc = request(js, "INFO", stream, NULL, op, info, &number, err);
-    if (rc == ASH_ENOTFOUND && number == ASH_JS_STREAM_NOT_FOUND)
+    ash_js_stream s = {.js = js, .name = stream};
+    int rc = request(&s, "STREAM.INFO.", NULL, op, info, err);
+    if (rc == ASH_ENOTFOUND && ash__js_number(*info) == ASH_JS_STREAM_NOT_FOUND)
         return ash__fail(err, ASH_ENOTFOUND, "no object store %s", stream + strlen(PREFIX));
     return rc;
 }
@@ -115,26 +110,28 @@ static int check(const ash_object_config *c, ash_error *err)
     return 0;
 }
 
-static int make(ash_js *js, const char *stream, const ash_object_config *config, const ash_op *op,
+/* *info is the caller's, also after a failure. */
+static int make(const ash_js_stream *s, const ash_object_config *config, const ash_op *op,
                 ash_json **info, ash_error *err)
 {
     ash_buffer body = ASH_BUFFER_INIT;
     ash_error why = ASH_ERROR_INIT;
-    int number = 0;
 
     ash__js_write_config(config, NULL, &body);
-    int rc = request(js, "CREATE", stream, &body, op, info, &number, &why);
+    int rc = request(s, "STREAM.CREATE.", &body, op, info, &why);
     ash__buffer_release(&body);
     if (rc == 0) {
         const char *field = ash__js_config_dropped(config, ash__json_get(*info, "config"));
-        if (field != NULL)
-            rc = ash__fail(err, ASH_EUNSUPPORTED,
-                           "this NATS server made the store without what %s asks for", field);
-        return rc;
+        return field == NULL
+                   ? 0
+                   : ash__fail(err, ASH_EUNSUPPORTED,
+                               "this NATS server made the store without what %s asks for", field);
     }
-    if (number != ASH_JS_STREAM_NAME_IN_USE)
+    if (ash__js_number(*info) != ASH_JS_STREAM_NAME_IN_USE)
         return ash__unless(0, rc, &why, err);
-    rc = ash__js_stream_info(js, stream, op, info, err);
+    ash__json_free(*info);
+    *info = NULL;
+    rc = ash__js_stream_info(s->js, s->name, op, info, err);
     return rc == 0 ? compare(config, *info, err) : rc;
 }
 
@@ -143,9 +140,10 @@ int ash__js_create(ash_object_manager *m, const ash_object_config *config, const
 {
     ash_json *info = NULL;
     char *stream = ash__stream_of(config->name);
+    ash_js_stream s = {.js = ash__js_manager_of(m)->js, .name = stream};
     int rc = check(config, err);
     if (rc == 0)
-        rc = make(ash__js_manager_of(m)->js, stream, config, op, &info, err);
+        rc = make(&s, config, op, &info, err);
     if (rc == 0)
         *out = bind_to(m, stream, info);
     ash__json_free(info);
@@ -160,13 +158,14 @@ int ash__js_update(ash_object_manager *base, const ash_object_config *config, co
     ash_json *info = NULL, *answer = NULL;
     ash_buffer body = ASH_BUFFER_INIT;
     char *stream = ash__stream_of(config->name);
+    ash_js_stream s = {.js = js, .name = stream};
     int rc = check(config, err);
 
     if (rc == 0)
         rc = ash__js_stream_info(js, stream, op, &info, err);
     if (rc == 0) {
         ash__js_write_config(config, ash__json_get(info, "config"), &body);
-        rc = request(js, "UPDATE", stream, &body, op, &answer, NULL, err);
+        rc = request(&s, "STREAM.UPDATE.", &body, op, &answer, err);
     }
     const char *field =
         rc == 0 ? ash__js_config_dropped(config, ash__json_get(answer, "config")) : NULL;
@@ -184,13 +183,14 @@ int ash__js_remove(ash_object_manager *m, const char *name, const ash_op *op, as
     ash_json *info = NULL;
     char *stream = ash__stream_of(name);
     ash_js *js = ash__js_manager_of(m)->js;
+    ash_js_stream s = {.js = js, .name = stream};
     /* Never a stream that is something else. */
     int rc = ash__js_stream_info(js, stream, op, &info, err);
     if (rc == 0 && !ash__js_is_object_store(ash__json_get(info, "config")))
         rc = ash__fail(err, ASH_ENOTFOUND, "no object store %s", name);
     if (rc == 0) {
         ash_error why = ASH_ERROR_INIT;
-        rc = request(js, "DELETE", stream, NULL, op, NULL, NULL, &why);
+        rc = request(&s, "STREAM.DELETE.", NULL, op, NULL, &why);
         /* A second copy of the request finds it gone. */
         rc = ash__unless(ASH_ENOTFOUND, rc, &why, err);
     }
@@ -201,16 +201,16 @@ int ash__js_remove(ash_object_manager *m, const char *name, const ash_op *op, as
 
 /* ---- flags of the stream ---- */
 
-static int set_flag(ash_js *js, const char *stream, const char *flag, const ash_op *op, bool *kept,
+static int set_flag(const ash_js_stream *s, const char *flag, const ash_op *op, bool *kept,
                     ash_error *err)
 {
     ash_json *info = NULL, *answer = NULL;
     ash_buffer body = ASH_BUFFER_INIT;
-    int rc = ash__js_stream_info(js, stream, op, &info, err);
+    int rc = ash__js_stream_info(s->js, s->name, op, &info, err);
     *kept = rc == 0 && ash__json_truth(ash__json_get(info, "config"), flag, false);
     if (rc == 0 && !*kept) {
         ash__js_write_flag(ash__json_get(info, "config"), flag, &body);
-        rc = request(js, "UPDATE", stream, &body, op, &answer, NULL, err);
+        rc = request(s, "STREAM.UPDATE.", &body, op, &answer, err);
         *kept = rc == 0 && ash__json_truth(ash__json_get(answer, "config"), flag, false);
     }
     ash__json_free(info);
@@ -223,7 +223,7 @@ int ash__js_seal(ash_object_store *base, const ash_op *op, ash_error *err)
 {
     ash_js_store *s = ash__js_store_of(base);
     bool sealed = false;
-    int rc = set_flag(s->stream.js, s->stream.name, "sealed", op, &sealed, err);
+    int rc = set_flag(&s->stream, "sealed", op, &sealed, err);
     if (rc == 0 && !sealed)
         rc = ash__fail(err, ASH_EUNSUPPORTED, "this NATS server does not seal streams");
     return rc;
@@ -235,7 +235,7 @@ int ash__js_allow_ttl(ash_js_store *s, const ash_op *op, ash_error *err)
     int rc = 0;
     if (allowed)
         return 0;
-    rc = set_flag(s->stream.js, s->stream.name, "allow_msg_ttl", op, &allowed, err);
+    rc = set_flag(&s->stream, "allow_msg_ttl", op, &allowed, err);
     if (rc == 0 && !allowed)
         rc = ash__fail(err, ASH_EUNSUPPORTED,
                        "ttl_ms: this NATS server knows no expiry of single "
@@ -290,7 +290,7 @@ int ash__js_list_stores(ash_object_manager *base, const ash_op *op, ash_object_s
         ash__json_put_int_member(&body, "offset", offset);
         ash__json_put_text_member(&body, "subject", "$O.*.C.>");
         ash__buffer_append_byte(&body, '}');
-        rc = ash__js_request(js, "STREAM.LIST", &body, op, &answer, NULL, err);
+        rc = ash__js_request(js, "STREAM.LIST", &body, op, &answer, err);
         total = ash__json_int(answer, "total", 0);
         if (rc == 0)
             rc = add_stores(ash__json_get(answer, "streams"), out, &count, err);

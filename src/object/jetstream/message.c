@@ -99,17 +99,16 @@ void ash__js_message_take(natsMsg *owner, ash_js_message *out)
     out->other = copy_header(owner, ASH_JS_OTHER);
 }
 
-int ash__js_answer_last(natsMsg *answer, ash_js_message *out, int *number, ash_error *err)
+int ash__js_answer_last(natsMsg *answer, ash_js_message *out, ash_error *err)
 {
     *out = (ash_js_message){0};
-    *number = 0;
     const char *status =
         natsMsg_GetDataLength(answer) == 0 ? ash__js_header(answer, "Status") : NULL;
     if (status != NULL) {
         bool missing = strcmp(status, "404") == 0;
         int rc = ash__fail(err, missing ? ASH_ENOTFOUND : ASH_ENETWORK,
                            "JetStream: no message found (%s)", status);
-        *number = missing ? ASH_JS_NO_MESSAGE : 0;
+        out->number = missing ? ASH_JS_NO_MESSAGE : 0;
         natsMsg_Destroy(answer);
         return rc;
     }
@@ -170,11 +169,12 @@ static int take_answer(const ash_json *answer, ash_js_message *out, ash_error *e
 
 /* By the leader, which knows everything that was acknowledged. */
 static int get_by_leader(const ash_js_stream *s, ash_buffer *body, const ash_op *op,
-                         ash_js_message *out, int *number, ash_error *err)
+                         ash_js_message *out, ash_error *err)
 {
     char *verb = ash__sprintf("STREAM.MSG.GET.%s", s->name);
     ash_json *answer = NULL;
-    int rc = ash__js_request(s->js, verb, body, op, &answer, number, err);
+    int rc = ash__js_request(s->js, verb, body, op, &answer, err);
+    out->number = ash__js_number(answer);
     if (rc == 0)
         rc = take_answer(answer, out, err);
     ash__json_free(answer);
@@ -183,7 +183,7 @@ static int get_by_leader(const ash_js_stream *s, ash_buffer *body, const ash_op 
 }
 
 static int get_direct(const ash_js_stream *s, const char *subject, const ash_buffer *body,
-                      const ash_op *op, ash_js_message *out, int *number, ash_error *err)
+                      const ash_op *op, ash_js_message *out, ash_error *err)
 {
     natsMsg *message = NULL, *answer = NULL;
     ash_op brief = brief_op(op, DIRECT_MS);
@@ -195,7 +195,7 @@ static int get_direct(const ash_js_stream *s, const char *subject, const ash_buf
     int rc = status == NATS_OK ? ash__js_ask(s->js, message, &brief, &answer, err)
                                : ash__js_fail_status(status, "to ask", err);
     if (rc == 0)
-        rc = ash__js_answer_last(answer, out, number, err);
+        rc = ash__js_answer_last(answer, out, err);
     natsMsg_Destroy(message);
     ash__free(to);
     return rc;
@@ -210,13 +210,12 @@ int ash__js_ask_last(const ash_js_stream *s, const char *subject, const char *re
 }
 
 int ash__js_get_last(const ash_js_stream *s, const char *subject, bool newest, const ash_op *op,
-                     ash_js_message *out, int *number, ash_error *err)
+                     ash_js_message *out, ash_error *err)
 {
     ash_buffer body = ASH_BUFFER_INIT;
-    *number = 0;
     *out = (ash_js_message){0};
     if (s->direct && !(newest && s->replicas)) {
-        int rc = get_direct(s, subject, NULL, op, out, number, err);
+        int rc = get_direct(s, subject, NULL, op, out, err);
         /* Where the stream is gone nobody answers, on servers before 2.10. */
         if (rc != ASH_ENETWORK && rc != ASH_ETIMEOUT)
             return rc;
@@ -224,17 +223,16 @@ int ash__js_get_last(const ash_js_stream *s, const char *subject, bool newest, c
     ash__buffer_append_byte(&body, '{');
     ash__json_put_text_member(&body, "last_by_subj", subject);
     ash__buffer_append_byte(&body, '}');
-    int rc = get_by_leader(s, &body, op, out, number, err);
+    int rc = get_by_leader(s, &body, op, out, err);
     ash__buffer_release(&body);
     return rc;
 }
 
 int ash__js_get_from(const ash_js_stream *s, const char *subject, uint64_t sequence,
-                     const ash_op *op, ash_js_message *out, int *number, ash_error *err)
+                     const ash_op *op, ash_js_message *out, ash_error *err)
 {
     ash_buffer body = ASH_BUFFER_INIT;
     int rc = ASH_ENETWORK;
-    *number = 0;
     *out = (ash_js_message){0};
     ash__buffer_append_byte(&body, '{');
     ash__json_put_key(&body, "seq");
@@ -242,10 +240,10 @@ int ash__js_get_from(const ash_js_stream *s, const char *subject, uint64_t seque
     ash__json_put_text_member(&body, "next_by_subj", subject);
     ash__buffer_append_byte(&body, '}');
     if (s->direct)
-        rc = get_direct(s, subject, &body, op, out, number, err);
+        rc = get_direct(s, subject, &body, op, out, err);
     /* A replica may not have it yet. */
     if (rc == ASH_ENETWORK || rc == ASH_ETIMEOUT || (rc == ASH_ENOTFOUND && s->replicas))
-        rc = get_by_leader(s, &body, op, out, number, err);
+        rc = get_by_leader(s, &body, op, out, err);
     ash__buffer_release(&body);
     return rc;
 }
@@ -271,10 +269,12 @@ int ash__js_read_ack(natsMsg *answer, ash_js_ack *out, ash_error *err)
 bool ash__js_is_gone(const ash_js_stream *s)
 {
     ash_op op = ASH_OPTIONS_INIT(ash_op);
-    int number = 0;
+    ash_json *answer = NULL;
     char *verb = ash__sprintf("STREAM.INFO.%s", s->name);
     op.deadline_ms = ash__clock_deadline(GONE_MS);
-    (void)ash__js_request(s->js, verb, NULL, &op, NULL, &number, NULL);
+    (void)ash__js_request(s->js, verb, NULL, &op, &answer, NULL);
+    int number = ash__js_number(answer);
+    ash__json_free(answer);
     ash__free(verb);
     return number == ASH_JS_STREAM_NOT_FOUND;
 }
@@ -298,7 +298,7 @@ int ash__js_delete(const ash_js_stream *s, uint64_t sequence, const ash_op *op, 
     ash_error why = ASH_ERROR_INIT;
 
     ash__buffer_printf(&body, "{\"seq\":%" PRIu64 ",\"no_erase\":true}", sequence);
-    int rc = ash__js_request(s->js, verb, &body, op, NULL, NULL, &why);
+    int rc = ash__js_request(s->js, verb, &body, op, NULL, &why);
     ash__buffer_release(&body);
     ash__free(verb);
     return ash__unless(ASH_ENOTFOUND, rc, &why, err);
@@ -312,7 +312,7 @@ int ash__js_purge(const ash_js_stream *s, const char *subject, const ash_op *op,
     ash__buffer_append_byte(&body, '{');
     ash__json_put_text_member(&body, "filter", subject);
     ash__buffer_append_byte(&body, '}');
-    int rc = ash__js_request(s->js, verb, &body, op, NULL, NULL, err);
+    int rc = ash__js_request(s->js, verb, &body, op, NULL, err);
     ash__buffer_release(&body);
     ash__free(verb);
     return rc;

@@ -24,6 +24,7 @@ typedef struct ash_js_stream {
 } ash_js_stream;
 
 typedef struct ash_js_message {
+    int number;     /* of JetStream's error, when it could not be had */
     natsMsg *owner; /* of what follows, or NULL: `bytes` is */
     uint8_t *bytes;
     const uint8_t *data;
@@ -37,18 +38,18 @@ typedef struct ash_js_message {
 } ash_js_message;
 void ash__js_message_release(ash_js_message *m);
 
-/* The last message of a subject: ASH_ENOTFOUND where there is none, with *number ASH_JS_NO_MESSAGE,
- * or no stream (ASH_JS_STREAM_NOT_FOUND).  newest: what was acknowledged before the call is seen. */
+/* The last message of a subject: ASH_ENOTFOUND where there is none, with out->number
+ * ASH_JS_NO_MESSAGE, or no stream (ASH_JS_STREAM_NOT_FOUND).  newest: what was acknowledged before the call is seen. */
 int ash__js_get_last(const ash_js_stream *s, const char *subject, bool newest, const ash_op *op,
-                     ash_js_message *out, int *number, ash_error *err);
+                     ash_js_message *out, ash_error *err);
 /* The same in two steps, where `direct` is set: asked now, with the answer going to `reply` … */
 int ash__js_ask_last(const ash_js_stream *s, const char *subject, const char *reply,
                      ash_error *err);
 /* … and read; answer is taken over. */
-int ash__js_answer_last(natsMsg *answer, ash_js_message *out, int *number, ash_error *err);
+int ash__js_answer_last(natsMsg *answer, ash_js_message *out, ash_error *err);
 /* The first of a subject from that sequence on. */
 int ash__js_get_from(const ash_js_stream *s, const char *subject, uint64_t sequence,
-                     const ash_op *op, ash_js_message *out, int *number, ash_error *err);
+                     const ash_op *op, ash_js_message *out, ash_error *err);
 /* Of a message that a consumer brought: everything but what `owner` holds is copied, and owner is
  * taken over. */
 void ash__js_message_take(natsMsg *owner, ash_js_message *out);

@@ -25,33 +25,38 @@ void ash__js_meta_release(ash_js_meta *m)
     *m = (ash_js_meta){0};
 }
 
-/* What came of a look; message is released. */
-static int read_found(ash_js_store *s, int rc, ash_js_message *message, int number,
-                      ash_js_meta *out, ash_error *why, ash_error *err)
+/* What came of a look. */
+typedef struct found {
+    int rc;
+    ash_js_message message;
+    ash_error why;
+} found;
+
+/* The message is released. */
+static int read_found(ash_js_store *s, found *f, ash_js_meta *out, ash_error *err)
 {
-    if (rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE)
+    int rc = f->rc;
+    if (rc == ASH_ENOTFOUND && f->message.number == ASH_JS_NO_MESSAGE)
         return 0;
     if (rc == 0)
-        rc = ash__js_read_info(message, s->base.name, &out->object, why);
+        rc = ash__js_read_info(&f->message, s->base.name, &out->object, &f->why);
     if (rc == 0) {
-        out->sequence = message->sequence;
-        out->other = message->other;
-        message->other = NULL;
+        out->sequence = f->message.sequence;
+        out->other = f->message.other;
+        f->message.other = NULL;
     } else if (rc == ASH_ENOTFOUND) {
-        rc = ash__fail(why, ASH_ENOTFOUND, "no object store %s", s->base.name);
+        rc = ash__fail(&f->why, ASH_ENOTFOUND, "no object store %s", s->base.name);
     }
-    ash__js_message_release(message);
-    return ash__unless(0, rc, why, err);
+    ash__js_message_release(&f->message);
+    return ash__unless(0, rc, &f->why, err);
 }
 
 static int read_at(ash_js_store *s, const char *subject, bool newest, const ash_op *op,
                    ash_js_meta *out, ash_error *err)
 {
-    ash_js_message message;
-    ash_error why = ASH_ERROR_INIT;
-    int number = 0;
-    int rc = ash__js_get_last(&s->stream, subject, newest, op, &message, &number, &why);
-    return read_found(s, rc, &message, number, out, &why, err);
+    found f = {.why = ASH_ERROR_INIT};
+    f.rc = ash__js_get_last(&s->stream, subject, newest, op, &f.message, &f.why);
+    return read_found(s, &f, out, err);
 }
 
 char *ash__js_meta_bare(const char *subject)
@@ -81,13 +86,11 @@ int ash__js_meta_get(ash_js_store *s, const char *name, bool newest, const ash_o
 
 static int read_answer(ash_js_store *s, natsMsg *answer, ash_js_meta *out, ash_error *err)
 {
-    ash_js_message message;
-    ash_error why = ASH_ERROR_INIT;
-    int number = 0;
+    found f = {.why = ASH_ERROR_INIT};
     if (answer == NULL)
         return ash__fail(err, ASH_ENETWORK, "JetStream did not answer in time");
-    int rc = ash__js_answer_last(answer, &message, &number, &why);
-    return read_found(s, rc, &message, number, out, &why, err);
+    f.rc = ash__js_answer_last(answer, &f.message, &f.why);
+    return read_found(s, &f, out, err);
 }
 
 int ash__js_meta_from(ash_js_store *s, const char *subject, natsMsg *padded, natsMsg *bare,
@@ -162,56 +165,65 @@ static natsStatus make_message(const ash_js_meta_put *put, const char *id, ash_b
     return s;
 }
 
+typedef struct publication {
+    const ash_js_meta_put *put;
+    const char *id;
+    natsMsg *message;
+    const ash_op *op;
+    uint64_t sequence; /* filled in */
+    bool unknown;      /* it failed, and may be stored all the same */
+} publication;
+
 /* Is the subject's last message the one with our id?  Then it was stored, and its acknowledgement
  * was lost. */
-static int look_for(ash_js_store *s, const char *subject, const char *id, const ash_op *op,
-                    uint64_t *sequence, bool *ours, ash_error *err)
+static int look_for(ash_js_store *s, publication *p, bool *ours)
 {
     ash_js_message message;
-    int number = 0;
     *ours = false;
-    int rc = ash__js_get_last(&s->stream, subject, true, op, &message, &number, err);
-    if (rc == 0 && message.id != NULL && strcmp(message.id, id) == 0) {
+    int rc = ash__js_get_last(&s->stream, p->put->subject, true, p->op, &message, NULL);
+    if (rc == 0 && message.id != NULL && strcmp(message.id, p->id) == 0) {
         *ours = true;
-        *sequence = message.sequence;
+        p->sequence = message.sequence;
     }
+    int number = message.number;
     ash__js_message_release(&message);
     return rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE ? 0 : rc;
 }
 
-static int publish(ash_js_store *s, const ash_js_meta_put *put, natsMsg *message, const char *id,
-                   const ash_op *op, uint64_t *sequence, bool *unknown, ash_error *err)
+/* After an attempt that nobody answered: number is that of the last one's refusal, or 0. */
+static int resolve(ash_js_store *s, publication *p, int rc, int number, ash_error *err)
+{
+    bool ours = false;
+    int looked = look_for(s, p, &ours);
+    p->unknown = looked != 0 || (!ours && number == 0);
+    if (looked == 0 && ours)
+        return 0;
+    if (number != ASH_JS_WRONG_LAST_SEQUENCE)
+        return rc;
+    /* It may have been stored, and replaced since. */
+    p->unknown = true;
+    return ash__fail(err, ASH_ENETWORK, "whether the change was made is not known");
+}
+
+static int publish(ash_js_store *s, publication *p, ash_error *err)
 {
     int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
+    bool doubtful = false;
     ash_js_ack ack;
     int rc = 0;
-    *unknown = false;
     while (true) {
-        rc = ash__js_publish(s->stream.js, message, op, &ack, err);
+        rc = ash__js_publish(s->stream.js, p->message, p->op, &ack, err);
         if (rc == 0 || !ash__js_is_passing(rc, ack.number))
             break;
         if (ash__js_is_gone(&s->stream))
             return ash__fail(err, ASH_ENOTFOUND, "no object store %s", s->base.name);
         /* From now on a refusal may be one of the second copy. */
-        *unknown = true;
-        if (ash__js_pause(op, give_up, NULL) != 0)
+        doubtful = true;
+        if (ash__js_pause(p->op, give_up, NULL) != 0)
             break;
     }
-    *sequence = ack.sequence;
-    if (rc == 0) {
-        *unknown = false;
-    } else if (*unknown) {
-        bool ours = false;
-        ash_error why = ASH_ERROR_INIT;
-        int looked = look_for(s, put->subject, id, op, sequence, &ours, &why);
-        if (looked == 0 && ours)
-            rc = 0;
-        /* It may have been stored, and replaced since. */
-        else if (ack.number == ASH_JS_WRONG_LAST_SEQUENCE)
-            return ash__fail(err, ASH_ENETWORK, "whether the change was made is not known");
-        *unknown = looked != 0 || (!ours && ack.number == 0);
-    }
-    return rc;
+    p->sequence = ack.sequence;
+    return rc != 0 && doubtful ? resolve(s, p, rc, ack.number, err) : rc;
 }
 
 static int with_outcome(const ash_js_meta_put *put, uint64_t sequence, ash_object **out,
@@ -234,18 +246,17 @@ int ash__js_meta_publish(ash_js_store *s, const ash_js_meta_put *put, const ash_
 {
     char id[ASH_NUID_TEXT_BYTES];
     ash_buffer body = ASH_BUFFER_INIT;
-    natsMsg *message = NULL;
-    uint64_t sequence = 0;
+    publication p = {.put = put, .id = id, .op = op};
 
-    *unknown = false;
     ash__nuid(id);
     ash__js_write_info(put->object, id, &body);
-    natsStatus status = make_message(put, id, &body, &message);
-    int rc = status == NATS_OK ? publish(s, put, message, id, op, &sequence, unknown, err)
-                               : ash__js_fail_status(status, "to publish", err);
+    natsStatus status = make_message(put, id, &body, &p.message);
+    int rc =
+        status == NATS_OK ? publish(s, &p, err) : ash__js_fail_status(status, "to publish", err);
+    *unknown = p.unknown;
     if (rc == 0)
-        rc = with_outcome(put, sequence, out, err);
-    natsMsg_Destroy(message);
+        rc = with_outcome(put, p.sequence, out, err);
+    natsMsg_Destroy(p.message);
     ash__buffer_release(&body);
     return rc;
 }

@@ -97,10 +97,9 @@ static int64_t number_of(const source *u, const char *id)
 
 static int get_single(source *u, uint64_t from, ash_js_message *out, bool *found, ash_error *err)
 {
-    int number = 0;
-    int rc = ash__js_get_from(&u->store->stream, u->subject, from, &u->op, out, &number, err);
+    int rc = ash__js_get_from(&u->store->stream, u->subject, from, &u->op, out, err);
     *found = rc == 0;
-    if (rc != ASH_ENOTFOUND || number != ASH_JS_NO_MESSAGE)
+    if (rc != ASH_ENOTFOUND || out->number != ASH_JS_NO_MESSAGE)
         return rc;
     return check_object(u, err);
 }

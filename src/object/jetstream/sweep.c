@@ -61,7 +61,7 @@ static int list_chunks(sweeping *w, ash_error *err)
         ash__json_put_text_member(&body, "subjects_filter", filter);
         ash__json_put_int_member(&body, "offset", offset);
         ash__buffer_append_byte(&body, '}');
-        rc = ash__js_request(w->store->stream.js, verb, &body, w->op, &answer, NULL, err);
+        rc = ash__js_request(w->store->stream.js, verb, &body, w->op, &answer, err);
         const ash_json *subjects = ash__json_get(ash__json_get(answer, "state"), "subjects");
         for (const ash_json *s = subjects != NULL ? subjects->first : NULL; s != NULL;
              s = s->next) {
@@ -139,12 +139,12 @@ static int add_sizes(sweeping *w, const char *subject, ash_error *err)
 static int sweep_one(sweeping *w, const char *subject, ash_error *err)
 {
     ash_js_message last;
-    int number = 0;
     int64_t age_s = w->opts->min_age_s == 0 ? DEFAULT_AGE_S : w->opts->min_age_s;
-    int rc = ash__js_get_last(&w->store->stream, subject, true, w->op, &last, &number, err);
+    int rc = ash__js_get_last(&w->store->stream, subject, true, w->op, &last, err);
     bool expires = rc == 0 && last.expires_ms != 0;
     age_s = expires && age_s > ASH_JS_TTL_MARGIN_MS / 1000 ? ASH_JS_TTL_MARGIN_MS / 1000 : age_s;
     bool old = rc == 0 && (age_s < 0 || ash__clock_wall_ms() - last.time_ms >= age_s * 1000);
+    int number = last.number;
     ash__js_message_release(&last);
     if (rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE)
         return 0;

@@ -146,10 +146,10 @@ static bool try_stream(const servers *s, ash_js *js)
                        "{\"name\":\"PROBE\",\"subjects\":[\"probe\"],\"num_replicas\":%d,"
                        "\"storage\":\"memory\",\"retention\":\"limits\"}",
                        s->count);
-    int rc = ash__js_request(js, "STREAM.CREATE.PROBE", &body, &op, NULL, NULL, NULL);
+    int rc = ash__js_request(js, "STREAM.CREATE.PROBE", &body, &op, NULL, NULL);
     ash__buffer_release(&body);
     op.deadline_ms = ash__clock_deadline(3000);
-    return rc == 0 && ash__js_request(js, "STREAM.DELETE.PROBE", NULL, &op, NULL, NULL, NULL) == 0;
+    return rc == 0 && ash__js_request(js, "STREAM.DELETE.PROBE", NULL, &op, NULL, NULL) == 0;
 }
 
 static void wait_until_ready(const servers *s)
@@ -227,7 +227,7 @@ int servers_leader_of(const servers *s, const char *stream)
     ash_json *info = NULL;
     int leader = -1;
     char *verb = ash__sprintf("STREAM.INFO.%s", stream);
-    if (js != NULL && ash__js_request(js, verb, NULL, NULL, &info, NULL, NULL) == 0) {
+    if (js != NULL && ash__js_request(js, verb, NULL, NULL, &info, NULL) == 0) {
         const char *name = ash__json_text(ash__json_get(info, "cluster"), "leader", "");
         leader = name[0] == 'n' && name[1] >= '0' && name[1] < '0' + s->count ? name[1] - '0' : -1;
     }

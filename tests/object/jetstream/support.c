@@ -111,7 +111,7 @@ ash_json *live_request(live *l, const char *verb, const char *body)
     ash__buffer_append_text(&text, body);
     for (size_t i = 0; i < text.len; i++)
         text.data[i] = text.data[i] == '\'' ? '"' : text.data[i];
-    assert_ok(ash__js_request(l->stream.js, verb, &text, NULL, &answer, NULL, &l->err), &l->err);
+    assert_ok(ash__js_request(l->stream.js, verb, &text, NULL, &answer, &l->err), &l->err);
     ash__buffer_release(&text);
     return answer;
 }

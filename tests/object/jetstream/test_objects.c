@@ -44,7 +44,6 @@ static void test_object_jetstream_objects__as_others_write_it(void **state)
     ash_object_meta meta = ASH_OBJECT_META_INIT;
     ash_object *o = NULL;
     ash_js_message message;
-    int number = 0;
     bson_t *headers = BCON_NEW("a", "[", "<&>", "]", "b", "[", "2", "3", "]");
     bson_t *metadata = BCON_NEW("m", "2", "z", "1");
     meta.name = "test";
@@ -54,8 +53,7 @@ static void test_object_jetstream_objects__as_others_write_it(void **state)
     assert_ok(ash_object_store_put_bytes(l->store, &meta, "DEF", 3, NULL, NULL, &o, &l->err),
               &l->err);
     char *subject = ash__sprintf("$O.%s.M.dGVzdA==", l->name);
-    assert_ok(ash__js_get_last(&l->stream, subject, true, NULL, &message, &number, &l->err),
-              &l->err);
+    assert_ok(ash__js_get_last(&l->stream, subject, true, NULL, &message, &l->err), &l->err);
     char *expected = ash__sprintf(
         "{\"name\":\"test\",\"description\":\"of \\\"it\\\"\",\"headers\":{\"a\":[\"\\u003c\\u0026"
         "\\u003e\"],\"b\":[\"2\",\"3\"]},\"metadata\":{\"m\":\"2\",\"z\":\"1\"},\"options\":"
