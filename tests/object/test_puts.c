@@ -397,6 +397,7 @@ static void test_object_puts__delete(void **state)
     ash_object_free(again);
     assert_ok(ash_object_store_info(f->store, "a", &shown, NULL, &again, &f->err), &f->err);
     expect_deleted(f, again);
+    ash_object_free(again);
     assert_ok(ash_object_store_get_bytes(f->store, "a", &shown, NULL, &data, &len, &f->err),
               &f->err);
     assert_int_equal(len, 0);
