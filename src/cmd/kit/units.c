@@ -13,8 +13,7 @@ struct unit {
     double factor;
 };
 
-static const struct unit times[] = {{"", 1},      {"s", 1},      {"m", 60}, {"h", 3600},
-                                    {"d", 86400}, {"w", 604800}, {0}};
+static const struct unit times[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {0}};
 static const struct unit sizes[] = {
     {"", 1},
     {"k", 1024},
