@@ -293,6 +293,22 @@ static void test_tree_check__a_put_heals(void **state)
     rot_and_put(f, "c", "d", "e");
 }
 
+/* As after a repair, which does not copy what is damaged. */
+static void test_tree_check__a_put_brings_back_what_is_missing(void **state)
+{
+    fixture *f = *state;
+    ash_tree_entry *e = NULL;
+    support_put_seed(f, "a", 1);
+    remove_document(f->contents, "{\"filename\": \"a\"}");
+    expect(f, false, "content missing /a", NULL);
+    support_put_seed(f, "a", 1);
+    support_expect_sound(f);
+    support_expect_seed(f, "a", 1);
+    assert_ok(ash_tree_get(f->tree, "a", NULL, NULL, &e, &f->err), &f->err);
+    assert_int_equal(ash_tree_entry_version(e), 1);
+    ash_tree_entry_free(e);
+}
+
 static void test_tree_check__references_that_are_wrong(void **state)
 {
     fixture *f = *state;
@@ -440,6 +456,7 @@ int main(void)
         here(test_tree_check__contents_that_are_missing),
         here(test_tree_check__contents_that_rot),
         here(test_tree_check__a_put_heals),
+        here(test_tree_check__a_put_brings_back_what_is_missing),
         here(test_tree_check__references_that_are_wrong),
         here(test_tree_check__references_that_are_too_many),
         here(test_tree_check__indexes_that_are_missing),

@@ -117,7 +117,7 @@ int ash__content_writer_add(ash_content_writer *w, const void *data, size_t len,
 int ash__content_writer_seal(ash_content_writer *w, const ash_op *op, ash_error *err);
 /* Borrowed from the writer. */
 void ash__content_writer_ref(const ash_content_writer *w, ash_content_ref *out);
-/* Sealed: the content is there, but damaged, and store replaces it. */
+/* Sealed: the content is not there, or damaged, and store makes it. */
 bool ash__content_writer_heals(const ash_content_writer *w);
 /* In op->transaction, any number of times: afterwards the content is there and has the owner.
  * Five requests at most (nine where one is replaced), with 2 MiB of chunks.  What was there before

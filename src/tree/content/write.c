@@ -347,7 +347,7 @@ int ash__content_writer_seal(ash_content_writer *w, const ash_op *op, ash_error 
 
 bool ash__content_writer_heals(const ash_content_writer *w)
 {
-    return w->sealed && !w->in_file && w->damaged;
+    return w->sealed && !w->in_file && !w->exists;
 }
 
 void ash__content_writer_ref(const ash_content_writer *w, ash_content_ref *out)
