@@ -109,6 +109,22 @@ case_an_entry_as_json() {
     t log / | grep -q '^@0    -  '
 }
 
+# An id is read; what changes takes a path, and makes no file that is called like an id.
+case_an_id_is_no_path() {
+    fresh
+    echo hello | t -q put - a
+    id=id:$(t stat a | sed -n 's|^Id: *||p')
+    for change in "put $0" mkdir 'mkdir -p' 'mv a' 'cp a' 'rm -f' 'rm -r'; do
+        expect_status 2 t $change "$id"
+        grep -q "takes a PATH, not an id; /$id is what" "$scratch/err"
+    done
+    expect_status 2 t mv "$id" b
+    [ "$(t ls)" = a ]
+    t -q put "$0" "/$id"
+    [ "$(t cat "$id")" = hello ]
+    t rm "/$id"
+}
+
 case_folders() {
     fresh
     t mkdir a >"$scratch/out"

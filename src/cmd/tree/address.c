@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char DIGEST[] = "digest:";
+static const char ID[] = "id:", DIGEST[] = "digest:";
 
 void ash__cmd_tree_address_release(ash_cmd_tree_address *a)
 {
@@ -117,7 +117,7 @@ int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_t
     ash_cmd_tree_address a = {.when = ASH_TREE_WHEN_INIT};
     const char *suffix = find_suffix(text);
     *out = a;
-    if (strncmp(text, "id:", 3) == 0)
+    if (strncmp(text, ID, strlen(ID)) == 0)
         return parse_id(text, out, err);
     if (strncmp(text, DIGEST, strlen(DIGEST)) == 0) {
         out->digest = ash__strdup(text + strlen(DIGEST));
@@ -211,8 +211,19 @@ int ash__cmd_tree_folder_at(ash_cmd_tree_address *a, const ash_tree_entry *folde
         a->path, date);
 }
 
+int ash__cmd_tree_no_id(const char *path, ash_error *err)
+{
+    if (strncmp(path, ID, strlen(ID)) != 0)
+        return 0;
+    return ash__fail(err, ASH_EINVAL,
+                     "this takes a PATH, not an id; /%s is what has that for its name", path);
+}
+
 int ash__cmd_tree_check_new_path(const ash_cmd *cmd, const char *path)
 {
+    ash_error err = ASH_ERROR_INIT;
+    if (ash__cmd_tree_no_id(path, &err) != 0)
+        return ash__cmd_usage(cmd, "%s: %s", path, err.text);
     if (path[0] == 0) /* most likely a variable that should have had a value */
         return ash__cmd_usage(cmd, "a path cannot be empty; \"/\" is the whole tree");
     for (const char *at = path + (path[0] == '/'); *at != 0;) {

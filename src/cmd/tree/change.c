@@ -132,7 +132,9 @@ static int find_target(const ash_cmd_tree_run *r, const ash_tree_entry *from, bo
     ash_tree_entry *there = NULL;
     size_t len = strlen(to);
     bool slash = len > 0 && to[len - 1] == '/';
-    int rc = ash__cmd_tree_peek(r, to, &there, err);
+    int rc = ash__cmd_tree_no_id(to, err);
+    if (rc == 0)
+        rc = ash__cmd_tree_peek(r, to, &there, err);
     bool into = there != NULL && ash_tree_entry_is_folder(there);
     bool must = slash && (there != NULL || !ash_tree_entry_is_folder(from));
     if (rc == 0 && !into && must)
@@ -157,7 +159,9 @@ static int move_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
     ash_tree_entry *from = NULL, *entry = NULL;
     char *to = NULL;
     o.replace = r->args->values[MV_FORCE] != NULL;
-    int rc = ash_tree_get(r->tree, word, NULL, &r->op, &from, err);
+    int rc = ash__cmd_tree_no_id(word, err);
+    if (rc == 0)
+        rc = ash_tree_get(r->tree, word, NULL, &r->op, &from, err);
     if (rc == ASH_ENOTFOUND)
         rc = ash__cmd_tree_say_gone(r, word, err);
     if (rc == 0)
@@ -342,7 +346,9 @@ static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
     /* Most likely a variable that should have had a value. */
     if (word[0] == 0)
         return ash__fail(err, ASH_EINVAL, "an empty path");
-    int rc = ash_tree_get(r->tree, word, NULL, &r->op, &entry, err);
+    int rc = ash__cmd_tree_no_id(word, err);
+    if (rc == 0)
+        rc = ash_tree_get(r->tree, word, NULL, &r->op, &entry, err);
     if (rc == ASH_ENOTFOUND && r->args->values[RM_FORCE] != NULL)
         return 0;
     if (rc == ASH_ENOTFOUND)
