@@ -252,6 +252,9 @@ static int bring(ash_tree_rewind *w, const ash_tree_entry *then, const ash_tree_
         ash_tree_entry_free(from);
         return copy_onto(w, then, now, err);
     }
+    /* It lies in what has its place, and goes with that. */
+    if (rc == 0 && at == IN_FOLDER && now != NULL && ash__rewind_is_below(from->path, now->path))
+        at = IN_TRASH;
     if (rc == 0 && now != NULL && w->opts->dry_run)
         remember(w, now, NULL);
     if (rc == 0 && now != NULL)

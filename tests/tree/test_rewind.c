@@ -170,6 +170,36 @@ static void test_tree_rewind__a_folder_into_what_lay_in_it(void **state)
     support_expect_id(f, "d/x/y", &y);
 }
 
+/* What is in the place of another, and goes, takes along what lies in it. */
+static void test_tree_rewind__into_the_place_of_what_it_lies_in(void **state)
+{
+    fixture *f = *state;
+    put(f, "d/file", 1);
+    put(f, "d/x/one", 2);
+    put(f, "d/x/y/two", 3);
+    bson_value_t file = support_id(f, "d/file"), x = support_id(f, "d/x"),
+                 y = support_id(f, "d/x/y");
+    int64_t then = support_moment(f);
+    support_move(f, "d/file", "d/was");
+    support_folder(f, "d/file");
+    support_move(f, "d/was", "d/file/in it");
+    support_move(f, "d/x/y", "d/was");
+    support_move(f, "d/x", "d/was/y");
+    support_move(f, "d/was", "d/x");
+    char *wanted = state_of(f, "d", then);
+    ash_tree_restore_report r;
+    assert_ok(rewind_to(f, "d", then, true, &r), &f->err);
+    assert_ok(rewind_to(f, "d", then, false, &r), &f->err);
+    assert_int_equal(r.failed, 0);
+    char *got = state_of(f, "d", 0);
+    assert_string_equal(got, wanted);
+    support_expect_id(f, "d/file", &file);
+    support_expect_id(f, "d/x", &x);
+    support_expect_id(f, "d/x/y", &y);
+    ash__free(wanted);
+    ash__free(got);
+}
+
 static void test_tree_rewind__the_folder_itself(void **state)
 {
     fixture *f = *state;
@@ -346,6 +376,7 @@ int main(void)
         here(test_tree_rewind__what_was_moved),
         here(test_tree_rewind__names_that_others_have_by_now),
         here(test_tree_rewind__a_folder_into_what_lay_in_it),
+        here(test_tree_rewind__into_the_place_of_what_it_lies_in),
         here(test_tree_rewind__the_folder_itself),
         here(test_tree_rewind__what_cannot_be),
         here(test_tree_rewind__what_versions_say),
