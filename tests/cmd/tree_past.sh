@@ -327,6 +327,11 @@ case_tags_for_versions() {
     t -q cp a@good b
     [ "$(t cat b)" = one ]
     expect_status 4 t cat a@7 # a number is a version
+    for tag in 8 '{now}' x@y; do
+        t tag a@2 "$tag" 2>&1 | grep -q "warning: PATH@$tag does not lead to what is tagged so"
+        [ -z "$(t -q tag --remove a@2 "$tag" 2>&1)" ]
+    done
+    [ -z "$(t -q tag a@2 v1.0 2>&1)" ]
     for path in a@better a@ nothing@good a@good/x; do
         expect_status 4 t cat "$path"
         grep -q 'PATH@TAG of one that has the tag' "$scratch/err"

@@ -215,9 +215,23 @@ static int tag_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
     return rc;
 }
 
+/* PATH@TAG would be read as something else. */
+static bool hidden(const char *tag)
+{
+    size_t len = strlen(tag);
+    return tag[strspn(tag, "0123456789")] == 0 || strchr(tag, '@') != NULL ||
+           (tag[0] == '{' && tag[len - 1] == '}');
+}
+
 static int tag(ash_cmd_tree_run *r, ash_error *err)
 {
     (void)err;
+    const char *name = r->args->words[r->args->count - 1];
+    if (name[0] != 0 && hidden(name) && r->args->values[REMOVE] == NULL)
+        ash__cmd_warn(r->cmd,
+                      "PATH@%s does not lead to what is tagged so: a number is a version, what is "
+                      "in braces is a time, and a tag has no @ in it",
+                      name);
     return ash__cmd_tree_each(r, 0, r->args->count - 1, tag_one);
 }
 
