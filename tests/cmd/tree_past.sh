@@ -59,6 +59,9 @@ case_contents_by_digest() {
     t cp "digest:$begin" d/
     [ "$(t cat b | sha256sum)" = "$(t cat "d/$digest" | sha256sum)" ]
     expect_status 4 t cat digest:00000000
+    put tiny x
+    expect_status 4 t cat "digest:$(t stat --json tiny | sed 's/.*"digest" : "\([0-9a-f]*\)".*/\1/')"
+    grep -q 'tiny ones stand in the documents of files' "$scratch/err"
     expect_status 2 t cat digest:123
     expect_status 2 t cat digest:nothing
     expect_status 5 t cp "digest:$begin" b

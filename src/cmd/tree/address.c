@@ -163,7 +163,15 @@ static int find_content(const ash_cmd_tree_run *r, const char *digest, ash_tree_
                         ash_error *err)
 {
     ash_tree_reader *reader = NULL;
-    int rc = ash_tree_open_content(r->tree, digest, NULL, &r->op, &reader, err);
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash_tree_open_content(r->tree, digest, NULL, &r->op, &reader, &own);
+    if (rc == ASH_ENOTFOUND)
+        rc = ash__fail(err, rc,
+                       "%s; tiny ones stand in the documents of files, and are found by a "
+                       "path only",
+                       own.text);
+    else if (rc != 0 && err != NULL)
+        *err = own;
     if (rc == 0)
         *out = ash_tree_entry_copy(ash_tree_reader_entry(reader));
     ash_tree_reader_free(reader);
