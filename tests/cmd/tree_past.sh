@@ -228,6 +228,21 @@ case_restore() {
     ! grep -q undelete "$scratch/err"
 }
 
+case_no_version_was_said() {
+    fresh
+    put d/a x
+    expect_status 2 t restore d/a
+    grep -q 'PATH@VERSION, PATH@TAG or PATH@{TIME}$' "$scratch/err"
+    expect_status 2 t restore -r d
+    grep -q 'PATH@{TIME} or PATH@TAG$' "$scratch/err"
+    expect_status 2 t diff d/a
+    grep -q 'd/a@VERSION, @TAG or @{TIME}$' "$scratch/err"
+    expect_status 2 t diff d
+    grep -q 'd@{TIME} or @TAG, with -r$' "$scratch/err"
+    expect_status 2 t status
+    grep -q 'did you mean tree put -r -n, or tree diff -r' "$scratch/err"
+}
+
 case_trash() {
     fresh
     put d/a one

@@ -236,8 +236,9 @@ static int open_other(ash_cmd_tree_run *r, const side *a, side *b, ash_error *er
     if (r->args->count > 1)
         return open_side(r, r->args->words[1], b, err);
     if (a->address.when.version == 0 && a->address.when.at_ms == 0)
-        return ash__fail(err, ASH_EINVAL, "say which version to compare it with: %s@VERSION",
-                         a->word);
+        return ash__fail(err, ASH_EINVAL, "say which version to compare it with: %s%s", a->word,
+                         ash_tree_entry_is_folder(a->entry) ? "@{TIME} or @TAG, with -r"
+                                                            : "@VERSION, @TAG or @{TIME}");
     int64_t at_ms = r->at_ms;
     r->at_ms = 0;
     int rc = open_side(r, ash_tree_entry_path(a->entry), b, err);

@@ -165,7 +165,8 @@ static int restore(ash_cmd_tree_run *r, ash_error *err)
     int rc = ash__cmd_tree_address(r, r->args->words[0], &a, err);
     if (rc == 0 && (a.path == NULL || (a.when.version == 0 && a.when.at_ms == 0)))
         rc = ash__fail(err, ASH_EINVAL, "say which version: %s",
-                       recursive ? "PATH@{TIME}" : "PATH@VERSION or PATH@{TIME}");
+                       recursive ? "PATH@{TIME} or PATH@TAG"
+                                 : "PATH@VERSION, PATH@TAG or PATH@{TIME}");
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &a, &old, err);
     bool folder = rc == 0 && recursive && ash_tree_entry_is_folder(old);
@@ -188,7 +189,7 @@ static int run_restore(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_tree_restore = {
     .name = "tree restore",
     .group = "trees",
-    .synopsis = "[-r] [--at TIME] PATH@VERSION|PATH@{TIME}",
+    .synopsis = "[-r] [--at TIME] PATH@VERSION|PATH@TAG|PATH@{TIME}",
     .summary = "make an earlier version the newest, or a folder what it was",
     .details =
         "Its contents, type, time and properties become a new version; name and place stay.  "

@@ -20,6 +20,7 @@ static const char *const known_as[] = {
     "show",     "cat",
     "read",     "cat",
     "info",     "stat",
+    "status",   "put -r -n, or tree diff -r PATH@{TIME}",
     "add",      "put",
     "upload",   "put",
     "save",     "put",
