@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "object/jetstream/message.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "object/jetstream/format/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+#include "base/base64.h"
 #include "base/mem.h"
 #include "object/jetstream/format/address.h"
 #include "object/jetstream/format/names.h"

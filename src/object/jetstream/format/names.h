@@ -4,17 +4,6 @@
 
 /* How the names of objects become subjects: ADR-20, ADR-6. */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* Either alphabet, with padding or without; false for anything else.  *out is yours, with a NUL
- * behind its bytes. */
-bool ash__base64_read(const char *text, size_t len, uint8_t **out, size_t *out_len);
-
-/* base64 with '-' and '_' (RFC 4648, section 5), padded.  Yours: ash__free(). */
-char *ash__base64_write(const void *data, size_t len);
-
 /* Yours: ash__free(). */
 char *ash__stream_of(const char *store);                       /* OBJ_store */
 char *ash__chunk_subject(const char *store, const char *nuid); /* $O.store.C.nuid */
