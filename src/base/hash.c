@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <string.h>
 #include <sys/random.h>
 #ifdef ASH_XXH_DISPATCH
 #include <xxh_x86dispatch.h> /* the widest vectors this processor has; same results */
@@ -92,6 +93,27 @@ void ash__hex(const uint8_t *data, size_t len_bytes, char *out)
         out[2 * i + 1] = digits[data[i] & 15];
     }
     out[2 * len_bytes] = 0;
+}
+
+int ash__hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+bool ash__hex_read(const char *text, size_t len_bytes, uint8_t *out)
+{
+    if (strlen(text) != 2 * len_bytes)
+        return false;
+    for (size_t i = 0; i < len_bytes; i++) {
+        int high = ash__hex_digit(text[2 * i]), low = ash__hex_digit(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
 }
 
 void ash__random(void *out, size_t len_bytes)

@@ -2,6 +2,7 @@
 #ifndef ASH_BASE_HASH_H
 #define ASH_BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,9 @@ size_t ash__digest_finish(ash_digest *d, uint8_t out[ASH_DIGEST_MAX_BYTES]); /* 
 void ash__digest_free(ash_digest *d);
 
 void ash__hex(const uint8_t *data, size_t len_bytes, char *out); /* 2 * len + NUL, lower case */
+int ash__hex_digit(char c); /* of either case; -1: it is none */
+/* text is 2 * len_bytes digits, and nothing else. */
+bool ash__hex_read(const char *text, size_t len_bytes, uint8_t *out);
 
 /* Random bytes from the operating system. */
 void ash__random(void *out, size_t len_bytes);

@@ -174,7 +174,7 @@ int ash_object_store_archive(ash_object_store *s, ash_object_store *archive,
     ash_object_archive_options o;
     ash_object_archive_report own_report = ASH_OBJECT_ARCHIVE_REPORT_INIT;
     ash_assert(s != NULL && archive != NULL && s != archive);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     ash_object_store *attached = s->archive;
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)

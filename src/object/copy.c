@@ -214,7 +214,7 @@ int ash_object_store_copy(ash_object_store *from, ash_object_store *to,
     ash_object_copy_options o;
     ash_object_copy_report own_report = ASH_OBJECT_COPY_REPORT_INIT;
     ash_assert(from != NULL && to != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
         rc = ash__object_outside(&own, err);

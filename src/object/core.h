@@ -5,13 +5,10 @@
 /* What the public functions share. */
 
 #include "object/ops.h"
+#include "store/ops.h"
 
-/* op of a caller who may not have one. */
-ash_op ash__object_op(const ash_op *op);
 /* ASH_EUNSUPPORTED unless `can`; what: names what the backend lacks. */
 int ash__object_require(const ash_object_manager *m, bool can, const char *what, ash_error *err);
-/* ASH_EINTERRUPTED or ASH_ETIMEOUT when op says so by now. */
-int ash__object_op_check(const ash_op *op, ash_error *err);
 /* ASH_ESTATE: what cannot be part of a transaction. */
 int ash__object_outside(const ash_op *op, ash_error *err);
 

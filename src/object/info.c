@@ -244,7 +244,7 @@ const char *ash_object_link_name(const ash_object *o)
     return o->link_name;
 }
 
-static bool view(const ash_object *o, const char *field, bson_t *out)
+bool ash__object_view(const ash_object *o, const char *field, bson_t *out)
 {
     bson_iter_t it;
     const uint8_t *data;
@@ -260,12 +260,12 @@ static bool view(const ash_object *o, const char *field, bson_t *out)
 
 bool ash_object_headers(const ash_object *o, bson_t *out)
 {
-    return view(o, "headers", out);
+    return ash__object_view(o, "headers", out);
 }
 
 bool ash_object_metadata(const ash_object *o, bson_t *out)
 {
-    return view(o, "metadata", out);
+    return ash__object_view(o, "metadata", out);
 }
 
 const char *ash_object_content_type(const ash_object *o)
@@ -276,14 +276,14 @@ const char *ash_object_content_type(const ash_object *o)
 size_t ash_object_tag_count(const ash_object *o)
 {
     bson_t tags;
-    return view(o, "tags", &tags) ? bson_count_keys(&tags) : 0;
+    return ash__object_view(o, "tags", &tags) ? bson_count_keys(&tags) : 0;
 }
 
 const char *ash_object_tag(const ash_object *o, size_t index)
 {
     bson_t tags;
     bson_iter_t it;
-    if (!view(o, "tags", &tags) || !bson_iter_init(&it, &tags))
+    if (!ash__object_view(o, "tags", &tags) || !bson_iter_init(&it, &tags))
         return NULL;
     while (bson_iter_next(&it))
         if (index-- == 0)

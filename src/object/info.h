@@ -62,6 +62,8 @@ void ash__object_set_deleted(bson_t *set);
  * metadata, tags} as far as meta says something, headers with Content-Type in them.  old: what a
  * content type is merged into, where meta has no headers; or NULL. */
 void ash__object_set_meta(const ash_object_meta *meta, const ash_object *old, bson_t *set);
+/* A static view of a map or list of its document; false: it has none. */
+bool ash__object_view(const ash_object *o, const char *field, bson_t *out);
 /* Does a filter let it pass? */
 int ash__object_matches(const ash_object *o, const bson_t *filter, bool *out, ash_error *err);
 
@@ -117,7 +119,5 @@ void ash__digest_text_from_hex(ash_digest_kind kind, const char *hex, char out[6
 /* Reads all notations that clients are known to write: hexadecimal, base64, URL-safe base64, with
  * and without padding.  false: none of them. */
 bool ash__digest_parse(const char *text, ash_digest_kind *kind, uint8_t out[32], size_t *len);
-/* URL alphabet, padded; out has room for 4 * ((len + 2) / 3) + 1. */
-void ash__base64url(const void *data, size_t len, char *out);
 
 #endif

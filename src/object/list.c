@@ -87,7 +87,7 @@ int ash_object_store_list(ash_object_store *s, const ash_object_list_options *op
     ash_object none = {.document = NULL};
     ash_assert(s != NULL && out != NULL);
     *out = NULL;
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
         rc = check_options(&o, err);
@@ -107,7 +107,7 @@ int ash_object_store_versions(ash_object_store *s, const char *name, int64_t lim
 {
     ash_assert(s != NULL && name != NULL && out != NULL);
     *out = NULL;
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__object_name_check(name, err);
     if (rc == 0)
         rc = ash__object_require(s->manager, s->manager->can.versions, "versions", err);
@@ -136,7 +136,7 @@ int ash_object_store_watch(ash_object_store *s, const ash_object_watch_options *
     ash_object_watch_options o;
     ash_assert(s != NULL && out != NULL);
     *out = NULL;
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
         rc = ash__object_outside(&own, err);

@@ -2,19 +2,10 @@
 /* Managers: which backend an address is for; making, finding and deleting stores. */
 #include "object/core.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/options.h"
 
 #include <string.h>
-
-ash_op ash__object_op(const ash_op *op)
-{
-    ash_op copy = ASH_OP_INIT;
-    if (op != NULL)
-        (void)ash__options_copy(&copy, sizeof copy, op, NULL);
-    return copy;
-}
 
 int ash__object_require(const ash_object_manager *m, bool can, const char *what, ash_error *err)
 {
@@ -22,15 +13,6 @@ int ash__object_require(const ash_object_manager *m, bool can, const char *what,
         return 0;
     return ash__fail(err, ASH_EUNSUPPORTED, "%s: object stores here (%s) do not have it", what,
                      m->can.backend);
-}
-
-int ash__object_op_check(const ash_op *op, ash_error *err)
-{
-    if (op->cancel != NULL && __atomic_load_n(op->cancel, __ATOMIC_RELAXED) != 0)
-        return ash__fail(err, ASH_EINTERRUPTED, "cancelled");
-    if (op->deadline_ms != 0 && ash__clock_ms() >= op->deadline_ms)
-        return ash__fail(err, ASH_ETIMEOUT, "the deadline passed");
-    return 0;
 }
 
 int ash__object_outside(const ash_op *op, ash_error *err)
@@ -126,7 +108,7 @@ int ash_object_manager_create(ash_object_manager *m, const ash_object_config *co
     ash_object_config_copy copy;
     ash_object_store *s = NULL;
     ash_assert(m != NULL && config != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = copy_config(m, config, &copy, err);
     if (rc == 0)
         rc = ash__object_outside(&own, err);
@@ -147,7 +129,7 @@ int ash_object_manager_bind(ash_object_manager *m, const char *name, const ash_o
 {
     ash_assert(m != NULL && name != NULL && out != NULL);
     *out = NULL;
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__object_store_name_check(name, err);
     if (rc == 0)
         rc = m->ops->bind(m, name, &own, out, err);
@@ -161,7 +143,7 @@ int ash_object_manager_update(ash_object_manager *m, const ash_object_config *co
 {
     ash_object_config_copy copy;
     ash_assert(m != NULL && config != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = copy_config(m, config, &copy, err);
     if (rc == 0)
         rc = ash__object_outside(&own, err);
@@ -175,7 +157,7 @@ int ash_object_manager_delete(ash_object_manager *m, const char *name, const ash
                               ash_error *err)
 {
     ash_assert(m != NULL && name != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__object_store_name_check(name, err);
     if (rc == 0)
         rc = ash__object_outside(&own, err);
@@ -186,7 +168,7 @@ int ash_object_manager_list(ash_object_manager *m, const ash_op *op,
                             ash_object_status_listing **out, ash_error *err)
 {
     ash_assert(m != NULL && out != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     *out = ash__status_listing_new();
     int rc = m->ops->list(m, &own, *out, err);
     ash__status_listing_sort(*out);

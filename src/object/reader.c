@@ -45,7 +45,7 @@ int ash_object_store_info(ash_object_store *s, const char *name,
     ash_object_found found;
     ash_assert(s != NULL && name != NULL && out != NULL);
     *out = NULL;
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__object_name_check(name, err);
     if (rc == 0)
         rc = copy_options(s, opts, &o, err);
@@ -156,7 +156,7 @@ int ash_object_store_open_reader(ash_object_store *s, const char *name,
     ash_object_read_options o;
     ash_assert(s != NULL && name != NULL && out != NULL);
     *out = NULL;
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__object_name_check(name, err);
     if (rc == 0)
         rc = copy_options(s, opts, &o, err);
@@ -222,7 +222,7 @@ int ash_object_reader_read(ash_object_reader *r, void *buf, size_t len, size_t *
     *got = 0;
     if (r->failed)
         return ash__fail(err, ASH_ESTATE, "the reader failed before");
-    int rc = ash__object_op_check(&r->op, err);
+    int rc = ash__op_check(&r->op, err);
     if (rc == 0 && r->at < r->end && len > 0) {
         if ((int64_t)len > r->end - r->at)
             len = (size_t)(r->end - r->at);

@@ -35,7 +35,7 @@ int ash_object_store_status(ash_object_store *s, const ash_op *op, ash_object_st
                             ash_error *err)
 {
     ash_assert(s != NULL && out != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     *out = NULL;
     return s->manager->ops->status(s, &own, out, err);
 }
@@ -43,7 +43,7 @@ int ash_object_store_status(ash_object_store *s, const ash_op *op, ash_object_st
 int ash_object_store_seal(ash_object_store *s, const ash_op *op, ash_error *err)
 {
     ash_assert(s != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__object_outside(&own, err);
     return rc == 0 ? s->manager->ops->seal(s, &own, err) : rc;
 }
@@ -109,7 +109,7 @@ int ash_object_store_update_meta(ash_object_store *s, const char *name, const as
     ash_object_meta m;
     ash_object *object = NULL;
     ash_assert(s != NULL && name != NULL && meta != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     ash_object_request r = {name, &o, &own};
     int rc = begin(s, name, opts, &o, err);
     if (rc == 0)
@@ -126,7 +126,7 @@ int ash_object_store_delete(ash_object_store *s, const char *name,
     ash_object_change_options o;
     ash_object *object = NULL;
     ash_assert(s != NULL && name != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     ash_object_request r = {name, &o, &own};
     int rc = begin(s, name, opts, &o, err);
     if (rc == 0)
@@ -173,7 +173,7 @@ int ash_object_store_link(ash_object_store *s, const char *name, const ash_objec
 {
     ash_object_change_options o;
     ash_assert(s != NULL && name != NULL && target != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     ash_object_request r = {name, &o, &own};
     if (out != NULL)
         *out = NULL;
@@ -195,7 +195,7 @@ int ash_object_store_link_store(ash_object_store *s, const char *name, const cha
 {
     ash_object_change_options o;
     ash_assert(s != NULL && name != NULL && target != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     ash_object_request r = {name, &o, &own};
     if (out != NULL)
         *out = NULL;
@@ -212,7 +212,7 @@ int ash_object_store_set_expiry(ash_object_store *s, const char *name, int64_t e
     ash_object_change_options o;
     ash_object *object = NULL;
     ash_assert(s != NULL && name != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     ash_object_request r = {name, &o, &own};
     int rc = begin(s, name, opts, &o, err);
     if (rc == 0)
@@ -232,7 +232,7 @@ int ash_object_store_restore(ash_object_store *s, const char *name, uint64_t rev
     ash_object_change_options o;
     ash_object *object = NULL;
     ash_assert(s != NULL && name != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     ash_object_request r = {name, &o, &own};
     int rc = begin(s, name, opts, &o, err);
     if (rc == 0)
@@ -250,7 +250,7 @@ int ash_object_store_prune(ash_object_store *s, const ash_object_prune_options *
     ash_object_prune_options o;
     ash_object_prune_report own_report = ASH_OBJECT_PRUNE_REPORT_INIT;
     ash_assert(s != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
         rc = ash__object_require(s->manager, s->manager->can.versions, "versions", err);
@@ -271,7 +271,7 @@ int ash_object_store_sweep(ash_object_store *s, const ash_object_sweep_options *
     ash_object_sweep_options o;
     ash_object_sweep_report own_report = ASH_OBJECT_SWEEP_REPORT_INIT;
     ash_assert(s != NULL);
-    ash_op own = ash__object_op(op);
+    ash_op own = ash__op_of(op);
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
         rc = ash__object_outside(&own, err);

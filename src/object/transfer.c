@@ -7,20 +7,6 @@
 
 enum { PIECE = 1024 * 1024 };
 
-static bool view(const ash_object *o, const char *field, bson_t *out)
-{
-    bson_iter_t it;
-    const uint8_t *data;
-    uint32_t len;
-    if (!bson_iter_init_find(&it, o->document, field))
-        return false;
-    if (BSON_ITER_HOLDS_ARRAY(&it))
-        bson_iter_array(&it, &len, &data);
-    else
-        bson_iter_document(&it, &len, &data);
-    return bson_init_static(out, data, len);
-}
-
 void ash__object_said(const ash_object *o, const ash_object_store *to, ash_object_said *out)
 {
     ash_digest_kind kind;
@@ -30,9 +16,9 @@ void ash__object_said(const ash_object *o, const ash_object_store *to, ash_objec
     *m = (ash_object_meta)ASH_OBJECT_META_INIT;
     m->name = o->name;
     m->description = o->description;
-    m->headers = view(o, "headers", &out->headers) ? &out->headers : NULL;
-    m->metadata = view(o, "metadata", &out->metadata) ? &out->metadata : NULL;
-    m->tags = view(o, "tags", &out->tags) ? &out->tags : NULL;
+    m->headers = ash__object_view(o, "headers", &out->headers) ? &out->headers : NULL;
+    m->metadata = ash__object_view(o, "metadata", &out->metadata) ? &out->metadata : NULL;
+    m->tags = ash__object_view(o, "tags", &out->tags) ? &out->tags : NULL;
     m->chunk_size = o->chunk_size <= ASH_CHUNK_SIZE_MAX ? o->chunk_size : 0;
     if (to->manager->can.digests && ash__digest_parse(o->digest, &kind, bytes, &len))
         m->digest = kind;

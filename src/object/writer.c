@@ -75,7 +75,7 @@ int ash_object_store_open_writer(ash_object_store *s, const ash_object_meta *met
     *out = NULL;
     ash_object_writer *w = ash__new(ash_object_writer);
     w->store = s;
-    w->op = ash__object_op(op);
+    w->op = ash__op_of(op);
     int rc = ash__object_meta_copy(s, &m, meta, true, err);
     if (rc == 0)
         rc = ash__object_change_options_copy(s, &w->opts, opts, err);
@@ -142,7 +142,7 @@ int ash_object_writer_write(ash_object_writer *w, const void *data, size_t len, 
     if (w->failed || w->sealed)
         return ash__fail(err, ASH_ESTATE, "the writer takes no more bytes");
     size_t total = len;
-    rc = ash__object_op_check(&w->op, err);
+    rc = ash__op_check(&w->op, err);
     if (rc == 0 && w->part_len > 0 && len > 0)
         rc = fill_part(w, &at, &len, err);
     size_t whole = len - len % w->chunk_size;
@@ -211,7 +211,7 @@ int ash_object_writer_seal(ash_object_writer *w, ash_error *err)
 
 static int finish_op(const ash_object_writer *w, const ash_op *op, ash_op *out, ash_error *err)
 {
-    *out = op != NULL ? ash__object_op(op) : w->op;
+    *out = op != NULL ? ash__op_of(op) : w->op;
     if (out->transaction == NULL)
         return 0;
     if (!w->store->manager->can.transactions)

@@ -41,6 +41,14 @@ int ash__op_options_copy(void *ours, size_t own_bytes, const void *theirs, ash_e
                    err);
 }
 
+ash_op ash__op_of(const ash_op *op)
+{
+    ash_op copy = ASH_OP_INIT;
+    if (op != NULL)
+        (void)ash__options_copy(&copy, sizeof copy, op, NULL);
+    return copy;
+}
+
 int ash__op_check(const ash_op *op, ash_error *err)
 {
     if (ash__is_cancelled(op->cancel))

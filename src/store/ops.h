@@ -281,6 +281,8 @@ static inline bool ash__is_cancelled(const volatile int *cancel)
 
 /* ASH_EINTERRUPTED or ASH_ETIMEOUT when op says so by now; for loops in backends. */
 int ash__op_check(const ash_op *op, ash_error *err);
+/* op of a caller who may not have one. */
+ash_op ash__op_of(const ash_op *op);
 
 /* Append one entry to result->errors, from err (with details {keyPattern, keyValue} or
  * {errInfo}, or NULL), leaving out what ASH_WRITE_ERRORS_BYTES has no room for. */

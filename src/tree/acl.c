@@ -96,7 +96,7 @@ int ash__tree_require(const ash_tree_chain *chain, unsigned rights, const ash_op
         unsigned bit;
         const char *name;
     } names[] = {{ASH_TREE_READ, "read"}, {ASH_TREE_WRITE, "write"}};
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     size_t last = chain->count - 1;
     if (own.principal == NULL)
         return 0;
@@ -133,7 +133,7 @@ int ash__tree_require_at(ash_tree *tree, const ash_tree_chain *chain, int64_t at
                          unsigned rights, const ash_op *op, ash_error *err)
 {
     ash_tree_chain guards = ASH_TREE_CHAIN_INIT;
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     int rc = 0;
     if (at_ms == 0 || own.principal == NULL)
         return ash__tree_require(chain, rights, op, err);

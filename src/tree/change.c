@@ -81,7 +81,7 @@ int ash_tree_prepare(ash_tree *tree, const ash_op *op, ash_error *err)
 
 int ash__tree_prepare_anew(ash_tree *tree, const ash_op *op, ash_error *err)
 {
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     if (tree->read_only)
         return refuse_read_only(tree, err);
     if (own.transaction != NULL)
@@ -127,7 +127,7 @@ int ash__tree_change(ash_tree *tree, const ash_tree_change_options *opts, const 
                      ash_tree_commit_fn fn, void *ctx, ash_error *err)
 {
     change_call call = {
-        .commit = {.tree = tree, .op = ash__tree_op(op), .opts = opts}, .fn = fn, .ctx = ctx};
+        .commit = {.tree = tree, .op = ash__op_of(op), .opts = opts}, .fn = fn, .ctx = ctx};
     ash_transaction *joined = call.commit.op.transaction;
     int rc = ash_tree_prepare(tree, &call.commit.op, err);
     if (rc == 0)

@@ -501,7 +501,7 @@ static int check_all(check_call *call, ash_error *err)
 int ash_tree_check(ash_tree *tree, const ash_tree_check_options *opts, const ash_op *op,
                    ash_tree_check_report *report, ash_error *err)
 {
-    check_call call = {.tree = tree, .op = ash__tree_op(op), .report = ASH_TREE_CHECK_REPORT_INIT};
+    check_call call = {.tree = tree, .op = ash__op_of(op), .report = ASH_TREE_CHECK_REPORT_INIT};
     int rc = ash__options_copy(&call.opts, sizeof call.opts, opts, err);
     if (rc == 0 && call.op.transaction != NULL)
         rc = ash__fail(err, ASH_ESTATE, "a check cannot be part of a transaction");

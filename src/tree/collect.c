@@ -8,7 +8,7 @@ int ash_tree_collect(ash_tree *tree, const ash_tree_collect_options *opts, const
                      ash_tree_collect_report *report, ash_error *err)
 {
     ash_tree_collect_options o;
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_tree_collect_report r = ASH_TREE_COLLECT_REPORT_INIT;
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0 && own.transaction != NULL)

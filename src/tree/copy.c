@@ -253,7 +253,7 @@ int ash_tree_copy(ash_tree *tree, const char *from, const ash_tree_when *when, c
     ash_tree_change_options o;
     ash_tree_path parts = {0};
     copy_call call = {.what = {.from = from, .to = &parts}};
-    call.what.whole = ash__tree_op(op).transaction != NULL;
+    call.what.whole = ash__op_of(op).transaction != NULL;
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0)
         rc = ash__options_copy(&call.what.when, sizeof call.what.when, when, err);

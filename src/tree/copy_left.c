@@ -115,7 +115,7 @@ static int visit(emptying *m, const ash_tree_entry *e, ash_error *err)
 
 static int delete_left(ash_tree *tree, const ash_op *op, ash_error *err)
 {
-    emptying m = {.op = ash__tree_op(op)};
+    emptying m = {.op = ash__op_of(op)};
     ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
     ash_tree_listing *l = NULL;
     const ash_tree_entry *e = NULL;
@@ -144,7 +144,7 @@ static int delete_left(ash_tree *tree, const ash_op *op, ash_error *err)
 static int give_up_and_delete(ash_tree *tree, giving_up *g, const ash_op *op, ash_error *err)
 {
     const ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     own.principal = NULL;
     int rc = ash__tree_change(tree, &o, &own, give_up, g, err);
     return rc == 0 ? delete_left(tree, &own, err) : rc;

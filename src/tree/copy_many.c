@@ -306,7 +306,7 @@ int ash__copy_many(ash_tree *tree, ash_tree_copying *call, const ash_tree_change
     m->tree = tree;
     m->call = call;
     m->opts = opts;
-    m->op = ash__tree_op(op);
+    m->op = ash__op_of(op);
     bson_oid_init(&m->id, NULL);
     int rc = choose_moment(m, err);
     if (rc == 0)

@@ -297,7 +297,7 @@ static int go_through(emptying *m, ash_error *err)
 int ash__removal_empty(ash_tree *tree, ash_tree_removal *r, const ash_tree_change_options *opts,
                        const ash_op *op, ash_error *err)
 {
-    emptying m = {.tree = tree, .removal = r, .opts = opts, .op = ash__tree_op(op)};
+    emptying m = {.tree = tree, .removal = r, .opts = opts, .op = ash__op_of(op)};
     int rc = 0;
     if (m.op.principal != NULL) { /* all of them first, as in one commit */
         m.only_rights = true;

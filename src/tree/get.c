@@ -30,7 +30,7 @@ int ash__tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, c
                   ash_tree_entry **out, ash_error *err)
 {
     ash_tree_when w;
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_tree_path parts = {0};
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     *out = NULL;
@@ -66,7 +66,7 @@ int ash_tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, co
 int ash_tree_get_by_id(ash_tree *tree, const bson_value_t *id, int32_t version, const ash_op *op,
                        ash_tree_entry **out, ash_error *err)
 {
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     bool reached = false;
     ash_assert(tree != NULL && id != NULL && out != NULL);

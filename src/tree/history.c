@@ -225,7 +225,7 @@ int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const
 int ash_tree_history(ash_tree *tree, const char *path, int64_t limit, const ash_op *op,
                      ash_tree_listing **out, ash_error *err)
 {
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_tree_entry *e = NULL;
     ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
     *out = NULL;

@@ -264,7 +264,7 @@ int ash_tree_import(ash_tree *to, ash_tree *from, const ash_tree_import_options 
     ash_import *im = ash__new(ash_import);
     im->to = to;
     im->from = from;
-    im->op = ash__tree_op(op);
+    im->op = ash__op_of(op);
     im->report = (ash_tree_import_report)ASH_TREE_IMPORT_REPORT_INIT;
     int rc = ash__options_copy(&im->opts, sizeof im->opts, opts, err);
     if (rc == 0)

@@ -82,7 +82,7 @@ int ash_tree_set_keep(ash_tree *tree, const char *path, const ash_tree_keep *kee
 int ash_tree_get_keep(ash_tree *tree, const char *path, const ash_op *op, ash_tree_keep *keep,
                       char **from, ash_error *err)
 {
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_tree_path parts = {0};
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     ash_tree_keep found = ASH_TREE_KEEP_INIT;

@@ -282,7 +282,7 @@ static ash_tree_listing *new_listing(ash_tree *tree, int64_t at_ms, const ash_op
 {
     ash_tree_listing *l = ash__new(ash_tree_listing);
     l->tree = tree;
-    l->op = ash__tree_op(op);
+    l->op = ash__op_of(op);
     l->at_ms = at_ms;
     return l;
 }

@@ -115,7 +115,7 @@ static int say_damaged(const counting *k, ash_error *err)
 int ash_tree_measure(ash_tree *tree, const char *path, const ash_op *op, ash_tree_usage *out,
                      ash_error *err)
 {
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     counting k = {.u = ASH_TREE_USAGE_INIT, .first = ASH_ERROR_INIT};
     ash_tree_entry *top = NULL;
     ash_contents_sum sum = {0};

@@ -18,7 +18,7 @@ ash_tree_places *ash__places_new(ash_tree *tree, const bson_value_t *top, const 
 {
     ash_tree_places *p = ash__new(ash_tree_places);
     p->tree = tree;
-    p->op = ash__tree_op(op);
+    p->op = ash__op_of(op);
     bson_value_copy(top, &p->top);
     p->capacity = 64;
     p->slots = ash__alloc_array(p->capacity, sizeof(ash_tree_place *));

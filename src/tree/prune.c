@@ -332,7 +332,7 @@ static int read_all(prune_call *call, ash_error *err)
 int ash_tree_prune(ash_tree *tree, const char *path, const ash_tree_prune_options *opts,
                    const ash_op *op, ash_tree_prune_report *report, ash_error *err)
 {
-    prune_call call = {.tree = tree, .op = ash__tree_op(op), .report = ASH_TREE_PRUNE_REPORT_INIT};
+    prune_call call = {.tree = tree, .op = ash__op_of(op), .report = ASH_TREE_PRUNE_REPORT_INIT};
     ash_tree_keep keep;
     ash_tree_entry *top = NULL;
     int rc = ash__options_copy(&call.opts, sizeof call.opts, opts, err);

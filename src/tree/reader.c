@@ -70,7 +70,7 @@ int ash_tree_open_reader(ash_tree *tree, const char *path, const ash_tree_read_o
 static int require_read(ash_tree *tree, const ash_tree_entry *entry, const ash_op *op,
                         ash_error *err)
 {
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     ash_tree_entry *guard = NULL;
     bool reached;
@@ -119,7 +119,7 @@ int ash_tree_open_content(ash_tree *tree, const char *digest, const ash_tree_rea
                           const ash_op *op, ash_tree_reader **out, ash_error *err)
 {
     ash_tree_read_options o;
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_content_ref content;
     ash_tree_entry *entry = NULL;
     ash_assert(tree != NULL && digest != NULL && out != NULL);

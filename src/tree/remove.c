@@ -121,7 +121,7 @@ int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_opti
     ash_tree_change_options o;
     ash_tree_path parts = {0};
     ash_tree_removal r = {
-        .path = &parts, .whole = ash__tree_op(op).transaction != NULL, .too_many = true};
+        .path = &parts, .whole = ash__op_of(op).transaction != NULL, .too_many = true};
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0)
         rc = ash__tree_path_parse(path, &parts, err);

@@ -374,7 +374,7 @@ int ash_tree_restore_folder(ash_tree *tree, const char *path, const ash_tree_res
                             const ash_op *op, ash_tree_restore_report *report, ash_error *err)
 {
     ash_tree_restore_options o;
-    ash_tree_rewind w = {.tree = tree, .op = ash__tree_op(op), .opts = &o};
+    ash_tree_rewind w = {.tree = tree, .op = ash__op_of(op), .opts = &o};
     ash_assert(tree != NULL && path != NULL);
     w.change = (ash_tree_change_options)ASH_TREE_CHANGE_OPTIONS_INIT;
     w.report = (ash_tree_restore_report)ASH_TREE_RESTORE_REPORT_INIT;

@@ -55,7 +55,7 @@ static int walk(ash_tree *tree, const char *path, const ash_op *op, ash_tree_cha
 int ash_tree_get_acl(ash_tree *tree, const char *path, const ash_op *op, bson_t *acl, char **from,
                      ash_error *err)
 {
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     bson_iter_t it;
     bson_t view;
@@ -85,7 +85,7 @@ int ash_tree_get_acl(ash_tree *tree, const char *path, const ash_op *op, bson_t 
 int ash_tree_allows(ash_tree *tree, const char *path, const ash_principal *who, unsigned rights,
                     const ash_op *op, ash_error *err)
 {
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_op asked = own;
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     asked.principal = who;

@@ -208,7 +208,7 @@ static void free_trash(void *ctx)
 int ash_tree_trash(ash_tree *tree, const char *path, int64_t limit, const ash_op *op,
                    ash_tree_listing **out, ash_error *err)
 {
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     ash_tree_entry *folder = NULL;
     *out = NULL;
     int rc = limit < 0 ? ash__fail(err, ASH_EINVAL, "the limit is negative")

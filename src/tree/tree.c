@@ -16,18 +16,10 @@ enum { WHOLE_MAX = 10000 };
 static const char SEED[] = "v7files";
 static const char LAST[] = "v7files.files"; /* of v7files' last generation */
 
-ash_op ash__tree_op(const ash_op *op)
-{
-    ash_op copy = ASH_OP_INIT;
-    if (op != NULL)
-        (void)ash__options_copy(&copy, sizeof copy, op, NULL);
-    return copy;
-}
-
 ash_find_options ash__tree_find_options(const ash_op *op)
 {
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
-    o.op = ash__tree_op(op);
+    o.op = ash__op_of(op);
     return o;
 }
 

@@ -35,6 +35,7 @@
 #include <ashlar/tree.h>
 
 #include "bson/value.h"
+#include "store/ops.h"
 #include "tree/content/content.h"
 
 #define ASH_TREE_NAME_MAX  1024
@@ -61,8 +62,6 @@ ash_find_options ash__tree_find_options(const ash_op *op);
 /* The first match as a copy of its own, or NULL. */
 int ash__tree_find_one(ash_collection *c, const bson_t *filter, const bson_t *sort,
                        const ash_op *op, bson_t **out, ash_error *err);
-/* op of a caller who may not have one. */
-ash_op ash__tree_op(const ash_op *op);
 
 /* ash_tree_prepare(), also when it was done before: somebody may have dropped an index since, and
  * whoever asks all documents would read all of them each time. */

@@ -210,7 +210,7 @@ static int undelete_many(ash_tree *tree, undelete_call *call, const ash_tree_cha
                           .rights = rights_of(call),
                           .was_left = call->is_back};
     int rc = 0;
-    if (ash__tree_op(op).principal != NULL) {
+    if (ash__op_of(op).principal != NULL) {
         rest.only_rights = true;
         rc = ash__undelete_rest(tree, &rest, opts, op, err);
         rest.only_rights = false;
@@ -243,7 +243,7 @@ int ash_tree_undelete(ash_tree *tree, const bson_value_t *id, const char *to,
     ash_tree_change_options o;
     ash_tree_path parts = {0};
     undelete_call call = {.id = id, .to = to != NULL ? &parts : NULL};
-    call.whole = ash__tree_op(op).transaction != NULL;
+    call.whole = ash__op_of(op).transaction != NULL;
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0 && to != NULL)
         rc = ash__tree_path_parse(to, &parts, err);

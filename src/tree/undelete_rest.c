@@ -270,7 +270,7 @@ static int find_left(bringing *m, ash_error *err)
 int ash__undelete_rest(ash_tree *tree, ash_tree_rest *rest, const ash_tree_change_options *opts,
                        const ash_op *op, ash_error *err)
 {
-    bringing m = {.tree = tree, .rest = rest, .opts = opts, .op = ash__tree_op(op)};
+    bringing m = {.tree = tree, .rest = rest, .opts = opts, .op = ash__op_of(op)};
     ash_tree_entry *top = NULL;
     m.op.durability = ASH_DURABILITY_INTERVAL;
     rest->came_back = 0;
@@ -283,7 +283,7 @@ int ash__undelete_rest(ash_tree *tree, ash_tree_rest *rest, const ash_tree_chang
             rc = bring_all(&m, err);
     }
     /* What its commits wrote is as durable as the caller wants. */
-    if (rc == 0 && rest->came_back > 0 && ash__tree_op(op).durability != ASH_DURABILITY_INTERVAL)
+    if (rc == 0 && rest->came_back > 0 && ash__op_of(op).durability != ASH_DURABILITY_INTERVAL)
         rc = ash_store_flush(tree->store, op, err);
     ash__entries_release(&m.batch);
     ash__entries_release(&m.folders);

@@ -25,7 +25,7 @@ int ash_tree_watch_open(ash_tree *tree, const char *path, const ash_op *op, ash_
 {
     ash_watch_options o = ASH_WATCH_OPTIONS_INIT;
     ash_tree_entry *top = NULL;
-    ash_op own = ash__tree_op(op);
+    ash_op own = ash__op_of(op);
     *out = NULL;
     if (own.transaction != NULL)
         return ash__fail(err, ASH_ESTATE, "a watch cannot be opened in a transaction");

@@ -73,7 +73,7 @@ int ash_tree_open_writer(ash_tree *tree, const char *path, const ash_tree_change
     ash_assert(tree != NULL && path != NULL && out != NULL);
     *out = NULL;
     w->tree = tree;
-    w->op = ash__tree_op(op);
+    w->op = ash__op_of(op);
     w->op.transaction = NULL; /* that is a matter of its end */
     bson_oid_init(&w->id, NULL);
     int rc = ash__tree_change_options(&o, opts, err);
@@ -277,7 +277,7 @@ static int finish_alone(ash_tree_writer *w, const ash_op *op, ash_error *err)
 int ash_tree_writer_finish(ash_tree_writer *w, const ash_op *op, ash_tree_entry **entry,
                            ash_error *err)
 {
-    ash_op own = op != NULL ? ash__tree_op(op) : w->op;
+    ash_op own = op != NULL ? ash__op_of(op) : w->op;
     int rc = 0;
     if (entry != NULL)
         *entry = NULL;

@@ -2,6 +2,7 @@
 /* A content by its digest alone, or by the beginning of one. */
 #include "tree/content/form.h"
 
+#include "base/hash.h"
 #include "bucket/bucket.h"
 
 #include <string.h>
@@ -14,13 +15,11 @@ static bool fill(const char *digits, uint8_t len, uint8_t rest, ash_content_id *
     memset(out->bytes, rest, sizeof out->bytes);
     out->len = len;
     for (size_t i = 0; digits[i] != 0; i++) {
-        static const char all[] = "0123456789abcdef0123456789ABCDEF";
-        const char *found = strchr(all, digits[i]);
-        if (found == NULL || i >= (size_t)2 * len)
+        int digit = ash__hex_digit(digits[i]), shift = i % 2 == 0 ? 4 : 0;
+        if (digit < 0 || i >= (size_t)2 * len)
             return false;
-        int shift = i % 2 == 0 ? 4 : 0;
         out->bytes[i / 2] &= (uint8_t) ~(0x0f << shift);
-        out->bytes[i / 2] |= (uint8_t)((size_t)(found - all) % 16 << shift);
+        out->bytes[i / 2] |= (uint8_t)(digit << shift);
     }
     return true;
 }

@@ -164,18 +164,13 @@ int ash__content_writer_add(ash_content_writer *w, const void *data, size_t len,
 
 /* ---- the end of it ---- */
 
-static uint8_t hex_digit(char c)
-{
-    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-}
-
 static void take_digest(ash_content_writer *w)
 {
     ash__hasher_finish(w->hasher, &w->digests);
     const char *text = ash__digests_get(&w->digests, w->c->digest);
     w->id.len = (uint8_t)(strlen(text) / 2);
-    for (uint8_t i = 0; i < w->id.len; i++)
-        w->id.bytes[i] = (uint8_t)(hex_digit(text[2 * i]) << 4 | hex_digit(text[2 * i + 1]));
+    bool read = ash__hex_read(text, w->id.len, w->id.bytes);
+    ash_assert(read);
 }
 
 /* Once: what follows is repeated by a second seal. */
