@@ -58,3 +58,14 @@ void ash__text_trim(char *text)
     if (at > 0 && promised((uint8_t)text[at - 1]) > len - at + 1)
         text[at - 1] = 0;
 }
+
+int ash__text_compare_paths(const char *a, const char *b)
+{
+    while (*a != 0 && *a == *b) {
+        a++;
+        b++;
+    }
+    int left = *a == '/' ? 1 : *a == 0 ? 0 : (unsigned char)*a + 1;
+    int right = *b == '/' ? 1 : *b == 0 ? 0 : (unsigned char)*b + 1;
+    return left - right;
+}

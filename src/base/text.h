@@ -12,6 +12,10 @@ size_t ash__text_char(const char *text, size_t len_bytes);
 /* Bytes at the start of text that are whole characters: len_bytes when all of it is UTF-8. */
 size_t ash__text_good(const char *text, size_t len_bytes);
 
+/* The order of listings of all below a folder: '/' is less than any other byte, so that each folder
+ * comes before what lies in it, and that before the folder's next neighbour. */
+int ash__text_compare_paths(const char *a, const char *b);
+
 /* Drop the beginning of a character from the end of a text that was cut. */
 void ash__text_trim(char *text);
 

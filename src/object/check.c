@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "object/document.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -32,7 +31,8 @@ int ash__object_store_name_check(const char *name, ash_error *err)
     size_t len = name != NULL ? strlen(name) : 0;
     bool good = len > 0 && len <= ASH_OBJECT_STORE_NAME_MAX;
     for (size_t i = 0; good && i < len; i++)
-        good = isalnum((unsigned char)name[i]) || name[i] == '-' || name[i] == '_';
+        good = (name[i] >= 'A' && name[i] <= 'Z') || (name[i] >= 'a' && name[i] <= 'z') ||
+               (name[i] >= '0' && name[i] <= '9') || name[i] == '-' || name[i] == '_';
     if (good)
         return 0;
     return ash__fail(err, ASH_EINVAL,

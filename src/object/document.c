@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 typedef void (*take_fn)(bson_t *out, const char *name, const bson_iter_t *it);
@@ -32,8 +33,7 @@ static void take_true(bson_t *out, const char *name, const bson_iter_t *it)
         BSON_APPEND_BOOL(out, name, true);
 }
 
-/* "2024-02-05T10:11:12.345678Z", or with +hh:mm; the zero time of Go is none. */
-static bool parse_time(const char *text, int64_t *ms)
+bool ash__object_time(const char *text, int64_t *ms)
 {
     struct tm tm = {0};
     int zone_hours = 0, zone_minutes = 0;
@@ -66,7 +66,7 @@ static void take_date(bson_t *out, const char *name, const bson_iter_t *it)
     int64_t ms = 0;
     if (BSON_ITER_HOLDS_DATE_TIME(it))
         BSON_APPEND_DATE_TIME(out, name, bson_iter_date_time(it));
-    else if (BSON_ITER_HOLDS_UTF8(it) && parse_time(bson_iter_utf8(it, NULL), &ms))
+    else if (BSON_ITER_HOLDS_UTF8(it) && ash__object_time(bson_iter_utf8(it, NULL), &ms))
         BSON_APPEND_DATE_TIME(out, name, ms);
 }
 
@@ -202,7 +202,7 @@ static const struct {
     {"encoding", take_text}, {"archive", take_place},    {"until", take_date},
 };
 
-static bool is_known(const char *name)
+bool ash__object_document_has(const char *name)
 {
     for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++)
         if (strcmp(fields[i].name, name) == 0)
@@ -222,7 +222,31 @@ bson_t *ash__object_document_order(const bson_t *doc)
     }
     if (bson_iter_init(&it, doc))
         while (bson_iter_next(&it))
-            if (!is_known(bson_iter_key(&it)))
+            if (!ash__object_document_has(bson_iter_key(&it)))
                 bson_append_iter(out, NULL, 0, &it);
+    return out;
+}
+
+bson_t *ash__object_document_with_tags(const bson_t *doc)
+{
+    bson_t *out = bson_new(), headers;
+    bson_iter_t it, in;
+    if (bson_iter_init(&it, doc))
+        while (bson_iter_next(&it)) {
+            if (strcmp(bson_iter_key(&it), "headers") != 0 || !BSON_ITER_HOLDS_DOCUMENT(&it)) {
+                bson_append_iter(out, NULL, 0, &it);
+                continue;
+            }
+            bson_init(&headers);
+            for (bool more = bson_iter_recurse(&it, &in) && bson_iter_next(&in); more;
+                 more = bson_iter_next(&in)) {
+                if (strcasecmp(bson_iter_key(&in), ASH_HEADER_TAGS) == 0)
+                    bson_append_iter(out, "tags", -1, &in);
+                else
+                    bson_append_iter(&headers, NULL, 0, &in);
+            }
+            BSON_APPEND_DOCUMENT(out, "headers", &headers);
+            bson_destroy(&headers);
+        }
     return out;
 }

@@ -59,31 +59,6 @@ int ash_object_to_json(const ash_object *o, char **out, ash_error *err)
                : ash__fail(err, ASH_EINVAL, "info of %.200s cannot be written as JSON", o->name);
 }
 
-/* Tags come out of the headers again. */
-static bson_t *bring_tags(const bson_t *doc)
-{
-    bson_t *out = bson_new(), headers;
-    bson_iter_t it, in;
-    if (bson_iter_init(&it, doc))
-        while (bson_iter_next(&it)) {
-            if (strcmp(bson_iter_key(&it), "headers") != 0 || !BSON_ITER_HOLDS_DOCUMENT(&it)) {
-                bson_append_iter(out, NULL, 0, &it);
-                continue;
-            }
-            bson_init(&headers);
-            for (bool more = bson_iter_recurse(&it, &in) && bson_iter_next(&in); more;
-                 more = bson_iter_next(&in)) {
-                if (strcasecmp(bson_iter_key(&in), ASH_HEADER_TAGS) == 0)
-                    bson_append_iter(out, "tags", -1, &in);
-                else
-                    bson_append_iter(&headers, NULL, 0, &in);
-            }
-            BSON_APPEND_DOCUMENT(out, "headers", &headers);
-            bson_destroy(&headers);
-        }
-    return out;
-}
-
 int ash_object_from_json(const char *json, size_t len, ash_object **out, ash_error *err)
 {
     bson_error_t why;
@@ -91,7 +66,7 @@ int ash_object_from_json(const char *json, size_t len, ash_object **out, ash_err
     bson_t *doc = bson_new_from_json((const uint8_t *)json, (ssize_t)len, &why);
     if (doc == NULL)
         return ash__fail(err, ASH_EINVAL, "an object's info is not JSON: %s", why.message);
-    bson_t *own = bring_tags(doc);
+    bson_t *own = ash__object_document_with_tags(doc);
     bson_destroy(doc);
     int rc = ash__object_new(own, out, err);
     return rc == ASH_ECORRUPT ? ASH_EINVAL : rc;

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "bson/compare.h"
 
 #include <inttypes.h>
@@ -56,18 +57,6 @@ static bool is_own_fault(const ash_tree_rewind *w, int rc)
     default:
         return false;
     }
-}
-
-/* '/' is less than any other byte, as listings have it. */
-static int compare_paths(const char *a, const char *b)
-{
-    while (*a != 0 && *a == *b) {
-        a++;
-        b++;
-    }
-    int left = *a == '/' ? 1 : *a == 0 ? 0 : (unsigned char)*a + 1;
-    int right = *b == '/' ? 1 : *b == 0 ? 0 : (unsigned char)*b + 1;
-    return left - right;
 }
 
 /* ---- side by side ---- */
@@ -144,7 +133,7 @@ static int settle_all(ash_tree_rewind *w, bool *incomplete, ash_error *err)
     char *failed = NULL;
     int rc = open_sides(w, &s, err);
     while (rc == 0 && s.then != NULL) {
-        int order = s.now != NULL ? compare_paths(s.now->path, s.then->path) : 1;
+        int order = s.now != NULL ? ash__text_compare_paths(s.now->path, s.then->path) : 1;
         if (order < 0) {
             rc = next_now(&s, err);
             continue;
@@ -278,7 +267,7 @@ static int sweep_all(ash_tree_rewind *w, ash_error *err)
         qsort(w->moved, w->moved_count, sizeof *w->moved, compare_moved);
     int rc = open_sides(w, &s, err);
     while (rc == 0 && s.now != NULL && !s.incomplete) {
-        int order = s.then != NULL ? compare_paths(s.then->path, s.now->path) : 1;
+        int order = s.then != NULL ? ash__text_compare_paths(s.then->path, s.now->path) : 1;
         if (order < 0) {
             rc = next_then(w, &s, err);
             continue;

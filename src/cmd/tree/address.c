@@ -272,15 +272,3 @@ char *ash__cmd_tree_target(const ash_cmd_tree_run *r, const char *to, const char
     }
     return into ? ash__cmd_tree_join(to, name) : ash__strdup(to);
 }
-
-/* '/' is less than any other byte. */
-int ash__cmd_tree_compare_names(const char *a, const char *b)
-{
-    while (*a != 0 && *a == *b) {
-        a++;
-        b++;
-    }
-    int left = *a == '/' ? 1 : *a == 0 ? 0 : (unsigned char)*a + 1;
-    int right = *b == '/' ? 1 : *b == 0 ? 0 : (unsigned char)*b + 1;
-    return left - right;
-}

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cmd/kit/child.h"
 
 #include <errno.h>
@@ -214,7 +215,7 @@ static int diff_folders(ash_cmd_tree_run *r, const side *a, const side *b, ash_e
     while (rc == 0 && (left.entry != NULL || right.entry != NULL) && !ferror(stdout)) {
         int order = left.entry == NULL    ? 1
                     : right.entry == NULL ? -1
-                                          : ash__cmd_tree_compare_names(left.name, right.name);
+                                          : ash__text_compare_paths(left.name, right.name);
         if (compare_names(r, order <= 0 ? left.entry : NULL, order >= 0 ? right.entry : NULL))
             status = DIFFERENT;
         if (order <= 0)

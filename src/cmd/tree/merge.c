@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -73,7 +74,7 @@ int ash__sync_merge(ash_sync *s, ash_tree_listing *listing, ash_local *local, as
     while (rc == 0 && (m.there != NULL || m.here != NULL) && !ash__sync_must_stop(s)) {
         int order = m.there == NULL  ? 1
                     : m.here == NULL ? -1
-                                     : ash__cmd_tree_compare_names(m.there_name, m.here->name);
+                                     : ash__text_compare_paths(m.there_name, m.here->name);
         ash_sync_pair pair = {.name = order <= 0 ? m.there_name : m.here->name};
         pair.there = order <= 0 ? m.there : NULL;
         pair.here = order >= 0 ? m.here : NULL;

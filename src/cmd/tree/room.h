@@ -124,9 +124,6 @@ char *ash__cmd_tree_target(const ash_cmd_tree_run *r, const char *to, const char
 int ash__cmd_tree_no_id(const char *path, ash_error *err);
 /* Before a store is made for it: a usage error unless the path can be one. */
 int ash__cmd_tree_check_new_path(const ash_cmd *cmd, const char *path);
-/* The order of listings of all below a folder: each folder before what lies in it, and that before
- * the folder's next neighbour. */
-int ash__cmd_tree_compare_names(const char *a, const char *b);
 char *ash__cmd_tree_join(const char *folder, const char *name); /* the caller frees */
 
 /* ---- what is not there (missing.c) ---- */

@@ -286,7 +286,7 @@ static int detach(ash_docs_commit *c, void *ctx, ash_error *err)
     if (rc == 0)
         rc = ash__commit_rewrite(c, old, now, err);
     if (rc == 0)
-        rc = ash__commit_drop_bytes(c, old->nuid, err);
+        rc = ash__commit_drop_bytes(c, old->nuid, NULL, err);
     ash_object_free(old);
     ash_object_free(now);
     bson_destroy(&set);

@@ -50,10 +50,8 @@ int ash__commit_vacate(ash_docs_commit *c, const ash_object *old, const ash_obje
 int ash__commit_forget(ash_docs_commit *c, const ash_object *old, ash_error *err);
 /* An earlier version, and its bytes unless others have them. */
 int ash__commit_forget_version(ash_docs_commit *c, const ash_object *version, ash_error *err);
-/* Does an object or a version have the file? */
-int ash__commit_is_named(ash_docs_commit *c, const char *nuid, bool *out, ash_error *err);
-/* The file, unless an object or a version has it. */
-int ash__commit_drop_bytes(ash_docs_commit *c, const char *nuid, ash_error *err);
+/* The file, unless an object or a version has it.  *gone (may be NULL): nobody had it. */
+int ash__commit_drop_bytes(ash_docs_commit *c, const char *nuid, bool *gone, ash_error *err);
 /* Only the document, in its place. */
 int ash__commit_rewrite(ash_docs_commit *c, const ash_object *old, const ash_object *object,
                         ash_error *err);

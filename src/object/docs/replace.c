@@ -108,8 +108,8 @@ bson_t *ash__docs_filter_bytes(const char *nuid)
                     "archive", "{", "$exists", BCON_BOOL(false), "}");
 }
 
-static int is_named(ash_docs_commit *c, ash_collection *where, const char *nuid, bool *out,
-                    ash_error *err)
+static int is_named_in(ash_docs_commit *c, ash_collection *where, const char *nuid, bool *out,
+                       ash_error *err)
 {
     bson_t *filter = ash__docs_filter_bytes(nuid);
     bson_t *only_id = BCON_NEW("_id", BCON_INT32(1)), doc;
@@ -123,19 +123,21 @@ static int is_named(ash_docs_commit *c, ash_collection *where, const char *nuid,
     return rc;
 }
 
-int ash__commit_is_named(ash_docs_commit *c, const char *nuid, bool *out, ash_error *err)
+static int is_named(ash_docs_commit *c, const char *nuid, bool *out, ash_error *err)
 {
-    int rc = is_named(c, c->store->meta, nuid, out, err);
-    return rc == 0 && !*out ? is_named(c, c->store->versions, nuid, out, err) : rc;
+    int rc = is_named_in(c, c->store->meta, nuid, out, err);
+    return rc == 0 && !*out ? is_named_in(c, c->store->versions, nuid, out, err) : rc;
 }
 
-int ash__commit_drop_bytes(ash_docs_commit *c, const char *nuid, ash_error *err)
+int ash__commit_drop_bytes(ash_docs_commit *c, const char *nuid, bool *gone, ash_error *err)
 {
     bson_value_t id = {.value_type = BSON_TYPE_UTF8};
     ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
     ash_error own = ASH_ERROR_INIT;
     bool named = false;
-    int rc = ash__commit_is_named(c, nuid, &named, err);
+    int rc = is_named(c, nuid, &named, err);
+    if (gone != NULL)
+        *gone = rc == 0 && !named;
     if (rc != 0 || named)
         return rc;
     id.value.v_utf8.str = (char *)(uintptr_t)nuid;
@@ -173,7 +175,7 @@ int ash__commit_forget_version(ash_docs_commit *c, const ash_object *version, as
     bson_destroy(filter);
     c->bytes -= ash__docs_cost(version);
     if (rc == 0 && ash__docs_has_bytes(version))
-        rc = ash__commit_drop_bytes(c, version->nuid, err);
+        rc = ash__commit_drop_bytes(c, version->nuid, NULL, err);
     return rc;
 }
 
@@ -232,7 +234,7 @@ static int retire(ash_docs_commit *c, const ash_object *old, const ash_object *h
     if (rc == 0 && kept)
         return trim(c, old->name, err);
     if (rc == 0 && !same && ash__docs_has_bytes(old))
-        rc = ash__commit_drop_bytes(c, old->nuid, err);
+        rc = ash__commit_drop_bytes(c, old->nuid, NULL, err);
     return rc;
 }
 
@@ -266,6 +268,6 @@ int ash__commit_forget(ash_docs_commit *c, const ash_object *old, ash_error *err
     account(c, old, -1);
     int rc = remove_meta(c, old, err);
     if (rc == 0 && ash__docs_has_bytes(old))
-        rc = ash__commit_drop_bytes(c, old->nuid, err);
+        rc = ash__commit_drop_bytes(c, old->nuid, NULL, err);
     return rc;
 }

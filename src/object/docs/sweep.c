@@ -87,10 +87,7 @@ typedef struct orphan_call {
 static int drop_file(ash_docs_commit *c, void *ctx, ash_error *err)
 {
     orphan_call *call = ctx;
-    bool named = false;
-    int rc = ash__commit_is_named(c, call->nuid, &named, err);
-    call->gone = rc == 0 && !named;
-    return call->gone ? ash__commit_drop_bytes(c, call->nuid, err) : rc;
+    return ash__commit_drop_bytes(c, call->nuid, &call->gone, err);
 }
 
 static int look_at_file(ash_docs *s, ash_doc doc, const ash_op *op, bool dry_run, bool *orphan,

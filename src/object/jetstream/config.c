@@ -2,12 +2,12 @@
 #include "object/jetstream/config.h"
 
 #include "base/mem.h"
+#include "object/jetstream/format/names.h"
 #include "object/jetstream/message.h"
 
 #include <string.h>
 
 #define NS_PER_MS INT64_C(1000000)
-#define PREFIX    "OBJ_"
 /* What servers add to a stream's metadata by themselves. */
 #define SERVER_KEY "_nats."
 
@@ -76,7 +76,7 @@ void ash__js_write_config(const ash_object_config *c, const ash_json *base, ash_
 {
     ash__buffer_append_byte(out, '{');
     ash__json_put_key(out, "name");
-    ash__buffer_printf(out, "\"" PREFIX "%s\"", c->name);
+    ash__buffer_printf(out, "\"" ASH_STREAM_PREFIX "%s\"", c->name);
     if (c->description != NULL && *c->description != '\0')
         ash__json_put_text_member(out, "description", c->description);
     put_subjects(c->name, out);
@@ -165,9 +165,9 @@ bool ash__js_is_object_store(const ash_json *config)
 {
     const char *name = ash__json_text(config, "name", "");
     const ash_json *subjects = ash__json_get(config, "subjects");
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
+    if (strncmp(name, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) != 0)
         return false;
-    char *wanted = ash__sprintf("$O.%s.C.>", name + strlen(PREFIX));
+    char *wanted = ash__sprintf("$O.%s.C.>", name + strlen(ASH_STREAM_PREFIX));
     bool found = false;
     for (const ash_json *s = subjects != NULL ? subjects->first : NULL; s != NULL; s = s->next)
         found = found || (s->type == ASH_JSON_TEXT && strcmp(s->text, wanted) == 0);
@@ -211,7 +211,7 @@ static int make_status(const ash_json *config, ash_object_status **out, ash_erro
     ash_object_config c = ASH_OBJECT_CONFIG_INIT;
     int64_t max_bytes = ash__json_int(config, "max_bytes", -1);
 
-    c.name = ash__json_text(config, "name", PREFIX) + strlen(PREFIX);
+    c.name = ash__json_text(config, "name", ASH_STREAM_PREFIX) + strlen(ASH_STREAM_PREFIX);
     c.description = ash__json_text(config, "description", NULL);
     c.metadata = bson_empty(metadata) ? NULL : metadata;
     c.ttl_ms = ash__json_int(config, "max_age", 0) / NS_PER_MS;

@@ -340,8 +340,8 @@ int ash__js_ask(ash_js *js, natsMsg *message, const ash_op *op, natsMsg **answer
     return s == NATS_OK ? 0 : ash__js_fail_status(s, "to ask", err);
 }
 
-static int ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **answer, int *number,
-                    ash_error *err)
+int ash__js_ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **answer, int *number,
+                     ash_error *err)
 {
     natsMsg *got = NULL;
     *number = 0;
@@ -371,7 +371,7 @@ int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op
     while (message != NULL) {
         ash__json_free(got);
         got = NULL;
-        rc = ask_once(js, message, op, &got, &told, err);
+        rc = ash__js_ask_once(js, message, op, &got, &told, err);
         if (rc == 0 || !ash__js_is_passing(rc, told) || ash__js_pause(op, give_up, NULL) != 0)
             break;
     }

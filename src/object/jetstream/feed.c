@@ -103,7 +103,7 @@ static int try_consumer(ash_js_feed *f, const ash_op *op, uint64_t *pending, int
                         ash_error *err)
 {
     ash_buffer body = ASH_BUFFER_INIT;
-    natsMsg *message = NULL, *got = NULL;
+    natsMsg *message = NULL;
     ash_json *answer = NULL;
     *number = 0;
     int rc = subscribe(f, err);
@@ -111,15 +111,10 @@ static int try_consumer(ash_js_feed *f, const ash_op *op, uint64_t *pending, int
         char *to = ash__sprintf("%s.CONSUMER.CREATE.%s", f->stream.js->api, f->stream.name);
         put_request(f, &body);
         natsStatus s = natsMsg_Create(&message, to, NULL, (const char *)body.data, (int)body.len);
-        rc = s == NATS_OK ? ash__js_ask(f->stream.js, message, op, &got, err)
+        rc = s == NATS_OK ? ash__js_ask_once(f->stream.js, message, op, &answer, number, err)
                           : ash__js_fail_status(s, "to ask", err);
         ash__free(to);
     }
-    if (rc == 0)
-        rc =
-            ash__json_parse(natsMsg_GetData(got), (size_t)natsMsg_GetDataLength(got), &answer, err);
-    if (rc == 0)
-        rc = ash__js_answer_error(answer, number, err);
     if (rc == 0) {
         const char *name = ash__json_text(answer, "name", NULL);
         f->consumer = name != NULL ? ash__strdup(name) : NULL;
@@ -127,7 +122,6 @@ static int try_consumer(ash_js_feed *f, const ash_op *op, uint64_t *pending, int
                    ash__json_unsigned(ash__json_get(answer, "delivered"), "consumer_seq", 0);
     }
     natsMsg_Destroy(message);
-    natsMsg_Destroy(got);
     ash__json_free(answer);
     ash__buffer_release(&body);
     return rc;

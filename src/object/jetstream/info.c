@@ -2,15 +2,14 @@
 #include "object/jetstream/info.h"
 
 #include "base/mem.h"
+#include "object/document.h"
 #include "object/jetstream/format/names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#define TAGS_HEADER "Ashlar-Tags"
-#define ZERO_TIME   "0001-01-01T00:00:00Z"
+#define ZERO_TIME "0001-01-01T00:00:00Z"
 
 /* ---- writing ---- */
 
@@ -94,18 +93,11 @@ static void put_options(ash_buffer *out, const ash_object *o)
 /* Everything that ADR-20 has no word for, and that is not told by the message itself. */
 static void put_unknown(ash_buffer *out, const ash_object *o)
 {
-    static const char *const known[] = {"name",     "description", "headers", "metadata", "tags",
-                                        "options",  "bucket",      "nuid",    "size",     "mtime",
-                                        "chunks",   "digest",      "deleted", "revision", "expires",
-                                        "encoding", "until",       "archive"};
     bson_iter_t it;
     if (!bson_iter_init(&it, o->document))
         return;
     while (bson_iter_next(&it)) {
-        bool is_known = false;
-        for (size_t i = 0; i < ASH_ARRAY_LEN(known); i++)
-            is_known = is_known || strcmp(known[i], bson_iter_key(&it)) == 0;
-        if (is_known)
+        if (ash__object_document_has(bson_iter_key(&it)))
             continue;
         ash__json_put_key(out, bson_iter_key(&it));
         put_value(out, &it);
@@ -125,7 +117,8 @@ void ash__js_write_info(const ash_object *o, const char *nuid, ash_buffer *out)
     ash__json_put_text_member(out, "name", o->name);
     if (o->description != NULL && *o->description != '\0')
         ash__json_put_text_member(out, "description", o->description);
-    put_map(out, "headers", has_headers ? &headers : NULL, TAGS_HEADER, has_tags ? &tags : NULL);
+    put_map(out, "headers", has_headers ? &headers : NULL, ASH_HEADER_TAGS,
+            has_tags ? &tags : NULL);
     put_map(out, "metadata", has_metadata ? &metadata : NULL, NULL, NULL);
     put_options(out, o);
     ash__json_put_text_member(out, "bucket", o->store);
@@ -198,97 +191,38 @@ static void append(bson_t *doc, const char *key, const ash_json *value)
     }
 }
 
-/* The ADR's sample has an array of maps where every client writes a map. */
-static void append_metadata(bson_t *doc, const ash_json *value)
-{
-    bson_t map;
-    if (value->type != ASH_JSON_ARRAY) {
-        append(doc, "metadata", value);
-        return;
-    }
-    BSON_APPEND_DOCUMENT_BEGIN(doc, "metadata", &map);
-    for (const ash_json *item = value->first; item != NULL; item = item->next) {
-        for (const ash_json *entry = item->first; entry != NULL; entry = entry->next) {
-            if (entry->key != NULL)
-                append(&map, entry->key, entry);
-        }
-    }
-    bson_append_document_end(doc, &map);
-}
-
-/* A header may have one text instead of an array of them. */
-static void append_header(bson_t *doc, const ash_json *header)
-{
-    bson_t list;
-    if (header->type != ASH_JSON_TEXT) {
-        append(doc, header->key, header);
-        return;
-    }
-    BSON_APPEND_ARRAY_BEGIN(doc, header->key, &list);
-    append(&list, "0", header);
-    bson_append_array_end(doc, &list);
-}
-
-static void append_headers(bson_t *doc, const ash_json *value)
-{
-    bson_t headers;
-    const ash_json *tags = NULL;
-    if (value->type != ASH_JSON_OBJECT)
-        return;
-    BSON_APPEND_DOCUMENT_BEGIN(doc, "headers", &headers);
-    for (const ash_json *header = value->first; header != NULL; header = header->next) {
-        if (strcasecmp(header->key, TAGS_HEADER) == 0)
-            tags = header;
-        else
-            append_header(&headers, header);
-    }
-    bson_append_document_end(doc, &headers);
-    if (tags != NULL)
-        append(doc, "tags", tags);
-}
-
 static bool is_link(const ash_json *info)
 {
     const ash_json *link = ash__json_get(ash__json_get(info, "options"), "link");
     return link != NULL && ash__json_text(link, "bucket", NULL) != NULL;
 }
 
-static void append_field(bson_t *doc, const ash_json *field, bool link, bool *sized, bool *chunked)
+/* What the message itself says, or has no meaning for a link. */
+static bool is_left_out(const char *name, bool link)
 {
-    /* What the message itself says, or has no meaning for a link. */
-    static const char *const left_out[] = {"bucket", "mtime", "revision", "expires"};
-    for (size_t i = 0; i < ASH_ARRAY_LEN(left_out); i++) {
-        if (strcmp(field->key, left_out[i]) == 0)
-            return;
-    }
-    if (link && (strcmp(field->key, "nuid") == 0 || strcmp(field->key, "digest") == 0))
-        return;
-    *sized = *sized || strcmp(field->key, "size") == 0;
-    *chunked = *chunked || strcmp(field->key, "chunks") == 0;
-    if (strcmp(field->key, "headers") == 0)
-        append_headers(doc, field);
-    else if (strcmp(field->key, "metadata") == 0)
-        append_metadata(doc, field);
-    else
-        append(doc, field->key, field);
+    static const char *const always[] = {"bucket", "mtime", "revision", "expires"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(always); i++)
+        if (strcmp(name, always[i]) == 0)
+            return true;
+    return link && (strcmp(name, "nuid") == 0 || strcmp(name, "digest") == 0);
 }
 
+/* As it came: what clients write in several ways is brought into one form with all else. */
 static bson_t *to_document(const ash_json *info, const ash_js_message *m, const char *store)
 {
-    bson_t *doc = bson_new();
-    bool sized = false, chunked = false, link = is_link(info);
+    bson_t doc = BSON_INITIALIZER;
+    bool link = is_link(info);
     for (const ash_json *field = info->first; field != NULL; field = field->next)
-        append_field(doc, field, link, &sized, &chunked);
-    if (!sized)
-        BSON_APPEND_INT64(doc, "size", 0);
-    if (!chunked)
-        BSON_APPEND_INT64(doc, "chunks", 0);
-    BSON_APPEND_UTF8(doc, "bucket", store);
-    BSON_APPEND_DATE_TIME(doc, "mtime", m->time_ms);
-    BSON_APPEND_INT64(doc, "revision", (int64_t)m->sequence);
+        if (!is_left_out(field->key, link))
+            append(&doc, field->key, field);
+    BSON_APPEND_UTF8(&doc, "bucket", store);
+    BSON_APPEND_DATE_TIME(&doc, "mtime", m->time_ms);
+    BSON_APPEND_INT64(&doc, "revision", (int64_t)m->sequence);
     if (m->expires_ms > 0)
-        BSON_APPEND_DATE_TIME(doc, "expires", m->expires_ms);
-    return doc;
+        BSON_APPEND_DATE_TIME(&doc, "expires", m->expires_ms);
+    bson_t *out = ash__object_document_with_tags(&doc);
+    bson_destroy(&doc);
+    return out;
 }
 
 int ash__js_read_info(const ash_js_message *m, const char *store, ash_object **out, ash_error *err)

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-#define PREFIX "OBJ_"
-
 void ash__js_manager_close(ash_object_manager *base)
 {
     ash_js_manager *m = ash__js_manager_of(base);
@@ -44,7 +42,8 @@ int ash__js_stream_info(ash_js *js, const char *stream, const ash_op *op, ash_js
     ash_js_stream s = {.js = js, .name = stream};
     int rc = request(&s, "STREAM.INFO.", NULL, op, info, err);
     if (rc == ASH_ENOTFOUND && ash__js_number(*info) == ASH_JS_STREAM_NOT_FOUND)
-        return ash__fail(err, ASH_ENOTFOUND, "no object store %s", stream + strlen(PREFIX));
+        return ash__fail(err, ASH_ENOTFOUND, "no object store %s",
+                         stream + strlen(ASH_STREAM_PREFIX));
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "object/document.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,15 +29,8 @@ void ash__js_message_release(ash_js_message *m)
 
 int64_t ash__js_time(const char *text)
 {
-    int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, at = 0;
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &year, &month, &day, &hour, &minute, &second,
-               &at) != 6)
-        return 0;
-    double fraction = text[at] == '.' ? strtod(text + at, NULL) : 0;
-    /* Days since 1970 in the Gregorian calendar, years from March on. */
-    int64_t y = month > 2 ? year : year - 1, m = (month + 9) % 12;
-    int64_t days = 365 * y + y / 4 - y / 100 + y / 400 + (m * 306 + 5) / 10 + day - 1 - 719468;
-    return ((days * 24 + hour) * 60 + minute) * 60000 + second * 1000 + (int64_t)(fraction * 1000);
+    int64_t ms = 0;
+    return ash__object_time(text, &ms) ? ms : 0;
 }
 
 /* "90s", "1h30m" and plain seconds, as Go and the server write times. */

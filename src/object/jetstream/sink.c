@@ -35,14 +35,6 @@ typedef struct sink {
     bool committed, unknown;
 } sink;
 
-static int prepare_ttl(ash_js_store *s, const ash_object_change_options *opts, const ash_op *op,
-                       ash_error *err)
-{
-    if (opts->ttl_ms <= 0 || __atomic_load_n(&s->message_ttl, __ATOMIC_RELAXED))
-        return 0;
-    return ash__js_allow_ttl(s, op, err);
-}
-
 static size_t chunk_size_of(ash_js_store *s, const ash_object *o)
 {
     size_t wanted = o->chunk_size > 0 ? (size_t)o->chunk_size : ASH_OBJECT_CHUNK_SIZE_DEFAULT;
@@ -107,7 +99,7 @@ int ash__js_open_sink(ash_object_store *base, const ash_object_put_request *requ
     k->op = *request->op;
     k->chunk_size = chunk_size_of(s, o);
     k->began_ms = ash__clock_ms();
-    int rc = prepare_ttl(s, request->opts, request->op, err);
+    int rc = ttl > 0 ? ash__js_allow_ttl(s, request->op, err) : 0;
     if (rc == 0)
         rc = ash__js_chunks_new(&s->stream, subject, o->nuid,
                                 ttl > 0 ? ttl + ASH_JS_TTL_MARGIN_MS : 0, &k->chunks, err);

@@ -8,7 +8,7 @@
 
 char *ash__stream_of(const char *store)
 {
-    return ash__sprintf("OBJ_%s", store);
+    return ash__sprintf(ASH_STREAM_PREFIX "%s", store);
 }
 
 char *ash__chunk_subject(const char *store, const char *nuid)

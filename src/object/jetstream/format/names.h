@@ -4,6 +4,8 @@
 
 /* How the names of objects become subjects: ADR-20, ADR-6. */
 
+#define ASH_STREAM_PREFIX "OBJ_"
+
 /* Yours: ash__free(). */
 char *ash__stream_of(const char *store);                       /* OBJ_store */
 char *ash__chunk_subject(const char *store, const char *nuid); /* $O.store.C.nuid */
