@@ -27,6 +27,7 @@ struct ash_js_feed {
     uint64_t consumed; /* messages of this consumer */
     int64_t heard_ms;  /* when the server was heard of last … */
     int64_t left_ms;   /* … and the caller: the time he takes between two calls does not count */
+    bool lost;         /* nobody knows the consumer: another one is needed */
 };
 
 static const char *policy_of(ash_js_from from)
@@ -136,6 +137,7 @@ static int make_consumer(ash_js_feed *f, const ash_op *op, uint64_t *pending, as
         f->consumed = 0;
         rc = try_consumer(f, op, pending, &number, err);
     } while (rc != 0 && ash__js_is_passing(rc, number) && ash__js_pause(op, give_up, NULL) == 0);
+    f->lost = false;
     f->heard_ms = f->left_ms = ash__clock_ms();
     return rc;
 }
@@ -183,20 +185,26 @@ void ash__js_feed_take(ash_js_feed *f, const ash_js_fed *fed, ash_js_message *ou
     ash__js_message_take(ash__js_feed_detach(f), out);
 }
 
+/* Asked once: the server that a consumer is on may be gone, and then nobody ever answers for it. */
 int ash__js_feed_has_more(ash_js_feed *f, const ash_op *op, bool *out, ash_error *err)
 {
     ash_json *answer = NULL;
     ash_error why = ASH_ERROR_INIT;
-    char *verb =
-        ash__sprintf("CONSUMER.INFO.%s.%s", f->stream.name, f->consumer != NULL ? f->consumer : "");
-    int rc = ash__js_request(f->stream.js, verb, NULL, op, &answer, &why);
+    natsMsg *message = NULL;
+    int number = 0;
+    char *to = ash__sprintf("%s.CONSUMER.INFO.%s.%s", f->stream.js->api, f->stream.name,
+                            f->consumer != NULL ? f->consumer : "");
+    natsStatus s = natsMsg_Create(&message, to, NULL, NULL, 0);
+    int rc = s == NATS_OK ? ash__js_ask_once(f->stream.js, message, op, &answer, &number, &why)
+                          : ash__js_fail_status(s, "to ask", &why);
     uint64_t sent =
         ash__json_unsigned(ash__json_get(answer, "delivered"), "consumer_seq", f->consumed);
     *out = rc != 0 || ash__json_unsigned(answer, "num_pending", 0) > 0 || sent > f->consumed;
+    f->lost = rc == ASH_ENOTFOUND || (rc != 0 && ash__js_is_passing(rc, number));
+    natsMsg_Destroy(message);
     ash__json_free(answer);
-    ash__free(verb);
-    /* A consumer that is gone is made anew, by the next look at its silence. */
-    return ash__unless(ASH_ENOTFOUND, rc, &why, err);
+    ash__free(to);
+    return f->lost ? 0 : ash__unless(0, rc, &why, err);
 }
 
 /* The numbers in the subject that an acknowledgement would go to. */
@@ -277,7 +285,8 @@ static int wait_for_next(ash_js_feed *f, int64_t timeout_ms, const ash_op *op, a
         if (s == NATS_OK && accept(f, message, out, &missed))
             return 0;
         natsMsg_Destroy(message);
-        if (missed || (s != NATS_OK && s != NATS_TIMEOUT) || now - f->heard_ms > SILENCE_MS)
+        if (missed || f->lost || (s != NATS_OK && s != NATS_TIMEOUT) ||
+            now - f->heard_ms > SILENCE_MS)
             rc = make_consumer(f, op, &pending, err);
         else if (s == NATS_TIMEOUT && now >= until)
             return 0;
