@@ -54,6 +54,8 @@ typedef struct ash_engine_options {
     int64_t trim_span_bytes;  /* shorter free spans are left alone; 0 = 1 MiB */
     /* How long closing may look for what takes room for nothing; 0 = 50, < 0: not at all */
     int64_t tidy_ms;
+    /* Closing writes the metadata anew when that makes it smaller by so much; 0 = 256 KiB, < 0: never */
+    int64_t pack_least_bytes;
     ash_filter_hooks filters;
     int64_t journal_after; /* commits that somebody waited for before a new store gets its
                                       journal; 0 = 16, < 0 never */

@@ -209,6 +209,7 @@ struct ash_engine {
     bool closed_well;  /* the writer has ended, and what it was given is committed */
     bool has_rest;     /* so has the file `reserve`, what the next opening may need */
     ash_trim trim;
+    atomic_bool pack_at_close; /* however long it takes */
 
     ash_mutex watch_lock;
     ash_cond watch_cond;
@@ -437,6 +438,8 @@ void ash__reserve_close(ash_engine *e);
 
 /* trim.c: when the writer has stopped. */
 void ash__trim_at_close(ash_engine *e);
+/* pack.c: on the writer, when its queue is empty for good. */
+void ash__pack_at_close(ash_writer *w);
 /* tidy.c: what the store holds only for those who have it open, when it ended well. */
 void ash__tidy_at_close(ash_engine *e);
 void ash__tidy_readers(ash_engine *e); /* when LMDB is closed, too */

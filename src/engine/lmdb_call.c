@@ -274,6 +274,17 @@ int ash__lmdb_cursor_del(MDB_cursor *cursor, unsigned flags)
     return make_guarded(&c, ASH_LMDB_LOST);
 }
 
+static void make_drop(call *c)
+{
+    c->rc = mdb_drop(c->txn, c->dbi, 0);
+}
+
+int ash__lmdb_drop(MDB_txn *txn, MDB_dbi dbi)
+{
+    call c = {.make = make_drop, .txn = txn, .dbi = dbi};
+    return make_guarded(&c, ASH_LMDB_LOST);
+}
+
 static void make_txn_commit(call *c)
 {
     c->rc = mdb_txn_commit(c->txn);

@@ -55,6 +55,8 @@ int ash__lmdb_env_stat(MDB_env *env, MDB_stat *out);
 int ash__lmdb_put(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *value, unsigned flags);
 int ash__lmdb_del(MDB_txn *txn, MDB_dbi dbi, MDB_val *key, MDB_val *value);
 int ash__lmdb_cursor_del(MDB_cursor *cursor, unsigned flags);
+/* All rows; the database stays. */
+int ash__lmdb_drop(MDB_txn *txn, MDB_dbi dbi);
 int ash__lmdb_txn_commit(MDB_txn *txn);
 
 #endif

@@ -58,6 +58,7 @@ int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err)
 {
     ash_punch_options all = {.least_blocks = 1};
     *freed_bytes = 0;
+    atomic_store(&e->pack_at_close, true);
     /* What was freed is free only after LMDB's commit. */
     ash__commit_early(e);
     int rc = ash__engine_require_whole(e, err);

@@ -401,6 +401,7 @@ static void *writer_main(void *arg)
         }
     }
     ash__mutex_unlock(&q->lock);
+    ash__pack_at_close(w);
     mark_closed(w);
     return NULL;
 }
