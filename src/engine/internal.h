@@ -210,6 +210,7 @@ struct ash_engine {
     bool has_rest;     /* so has the file `reserve`, what the next opening may need */
     ash_trim trim;
     atomic_bool pack_at_close; /* however long it takes */
+    bool was_packed;           /* the writer has ended, and left many free pages */
 
     ash_mutex watch_lock;
     ash_cond watch_cond;

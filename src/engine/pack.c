@@ -189,6 +189,7 @@ void ash__pack_at_close(ash_writer *w)
     bool packs = choose(&p) && is_worth_it(&p) && ash__metadata_is_whole(e, INT64_MAX, p.deadline);
     if (packs)
         rc = pack(&p, &err);
+    e->was_packed = packs && rc == 0;
     ash__lmdb_txn_abort(p.from);
     if (rc != 0)
         ash__log(ASH_LOG_INFO, "%s keeps its metadata as it is: %s", e->folder, err.text);

@@ -90,6 +90,9 @@ static int64_t deadline_of(const ash_engine *e)
     int64_t now = ash__clock_ms(), share = (now - e->opened_ms) / TIDY_SHARE;
     if (e->opts.tidy_ms != 0)
         return now + e->opts.tidy_ms;
+    /* It does not happen often, and until then more room is taken than before. */
+    if (e->was_packed)
+        return now + MOST_TIDY_MS;
     return now + (share < TIDY_MS ? TIDY_MS : share > MOST_TIDY_MS ? MOST_TIDY_MS : share);
 }
 
