@@ -27,6 +27,7 @@ static int load(ash_docs_commit *c, ash_error *err)
         return ash__fail(err, ASH_EREADONLY, "object store %s is sealed", c->store->base.name);
     c->revision = c->config.revision + (c->care ? 0 : 1);
     c->bytes = c->objects = 0;
+    c->unchanged = false;
     return 0;
 }
 
@@ -81,7 +82,7 @@ static int run(ash_transaction *t, void *ctx, ash_error *err)
         rc = call->change->fn(c, call->change->ctx, err);
     if (rc == 0)
         rc = check_limits(call, err);
-    if (rc == 0 && (!c->care || c->bytes != 0 || c->objects != 0))
+    if (rc == 0 && !c->unchanged && (!c->care || c->bytes != 0 || c->objects != 0))
         rc = save(c, err);
     ash__docs_config_release(&c->config);
     return rc;

@@ -16,6 +16,7 @@ typedef struct ash_docs_commit {
     ash_docs_config config; /* as the transaction sees it */
     int64_t revision;       /* of this change */
     int64_t bytes, objects; /* what it adds */
+    bool unchanged;         /* the function found nothing to do: there is no new revision */
 } ash_docs_commit;
 
 typedef int (*ash_docs_commit_fn)(ash_docs_commit *c, void *ctx, ash_error *err);
