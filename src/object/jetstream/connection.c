@@ -383,3 +383,33 @@ int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op
         ash__json_free(got);
     return rc;
 }
+
+static int ask_page(ash_js *js, const ash_js_paged *p, int64_t offset, const ash_op *op,
+                    ash_json **answer, ash_error *err)
+{
+    ash_buffer body = ASH_BUFFER_INIT;
+    ash__buffer_append_byte(&body, '{');
+    ash__json_put_text_member(&body, p->filter_key, p->filter);
+    ash__json_put_int_member(&body, "offset", offset);
+    ash__buffer_append_byte(&body, '}');
+    int rc = ash__js_request(js, p->verb, &body, op, answer, err);
+    ash__buffer_release(&body);
+    return rc;
+}
+
+int ash__js_each_page(ash_js *js, const ash_js_paged *p, const ash_op *op, ash_error *err)
+{
+    int64_t offset = 0, total = 0;
+    int rc = 0;
+    do {
+        ash_json *answer = NULL;
+        int64_t count = 0;
+        rc = ask_page(js, p, offset, op, &answer, err);
+        if (rc == 0)
+            rc = p->take(p->ctx, answer, &count, err);
+        offset += count;
+        total = count > 0 ? ash__json_int(answer, "total", 0) : 0;
+        ash__json_free(answer);
+    } while (rc == 0 && offset < total);
+    return rc;
+}

@@ -258,19 +258,19 @@ int ash__js_status(ash_object_store *base, const ash_op *op, ash_object_status *
     return rc;
 }
 
-static int add_stores(const ash_json *streams, ash_object_status_listing *out, int64_t *count,
-                      ash_error *err)
+static int add_stores(void *ctx, const ash_json *answer, int64_t *count, ash_error *err)
 {
+    const ash_json *streams = ash__json_get(answer, "streams");
     int rc = 0;
     for (const ash_json *info = streams != NULL ? streams->first : NULL; rc == 0 && info != NULL;
          info = info->next) {
         ash_object_status *status = NULL;
-        (*count)++;
+        ++*count;
         if (!ash__js_is_object_store(ash__json_get(info, "config")))
             continue;
         rc = ash__js_read_status(info, &status, err);
         if (rc == 0)
-            ash__status_listing_add(out, status);
+            ash__status_listing_add(ctx, status);
     }
     return rc;
 }
@@ -278,25 +278,6 @@ static int add_stores(const ash_json *streams, ash_object_status_listing *out, i
 int ash__js_list_stores(ash_object_manager *base, const ash_op *op, ash_object_status_listing *out,
                         ash_error *err)
 {
-    ash_js *js = ash__js_manager_of(base)->js;
-    int64_t offset = 0, total = 0;
-    int rc = 0;
-    do {
-        ash_buffer body = ASH_BUFFER_INIT;
-        ash_json *answer = NULL;
-        int64_t count = 0;
-        ash__buffer_append_byte(&body, '{');
-        ash__json_put_int_member(&body, "offset", offset);
-        ash__json_put_text_member(&body, "subject", "$O.*.C.>");
-        ash__buffer_append_byte(&body, '}');
-        rc = ash__js_request(js, "STREAM.LIST", &body, op, &answer, err);
-        total = ash__json_int(answer, "total", 0);
-        if (rc == 0)
-            rc = add_stores(ash__json_get(answer, "streams"), out, &count, err);
-        offset += count;
-        total = count > 0 ? total : 0;
-        ash__json_free(answer);
-        ash__buffer_release(&body);
-    } while (rc == 0 && offset < total);
-    return rc;
+    ash_js_paged p = {"STREAM.LIST", "subject", "$O.*.C.>", add_stores, out};
+    return ash__js_each_page(ash__js_manager_of(base)->js, &p, op, err);
 }

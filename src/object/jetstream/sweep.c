@@ -47,31 +47,24 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static int take_chunks(void *ctx, const ash_json *answer, int64_t *count, ash_error *err)
+{
+    sweeping *w = ctx;
+    const ash_json *subjects = ash__json_get(ash__json_get(answer, "state"), "subjects");
+    (void)err;
+    for (const ash_json *s = subjects != NULL ? subjects->first : NULL; s != NULL; s = s->next) {
+        add(&w->chunks, s->key);
+        ++*count;
+    }
+    return 0;
+}
+
 static int list_chunks(sweeping *w, ash_error *err)
 {
     char *verb = ash__sprintf("STREAM.INFO.%s", w->store->stream.name);
     char *filter = ash__sprintf("$O.%s.C.>", w->store->base.name);
-    int64_t offset = 0, total = 0;
-    int rc = 0;
-    do {
-        ash_buffer body = ASH_BUFFER_INIT;
-        ash_json *answer = NULL;
-        int64_t before = offset;
-        ash__buffer_append_byte(&body, '{');
-        ash__json_put_text_member(&body, "subjects_filter", filter);
-        ash__json_put_int_member(&body, "offset", offset);
-        ash__buffer_append_byte(&body, '}');
-        rc = ash__js_request(w->store->stream.js, verb, &body, w->op, &answer, err);
-        const ash_json *subjects = ash__json_get(ash__json_get(answer, "state"), "subjects");
-        for (const ash_json *s = subjects != NULL ? subjects->first : NULL; s != NULL;
-             s = s->next) {
-            add(&w->chunks, s->key);
-            offset++;
-        }
-        total = offset > before ? ash__json_int(answer, "total", 0) : 0;
-        ash__json_free(answer);
-        ash__buffer_release(&body);
-    } while (rc == 0 && offset < total);
+    ash_js_paged p = {verb, "subjects_filter", filter, take_chunks, w};
+    int rc = ash__js_each_page(w->store->stream.js, &p, w->op, err);
     ash__free(verb);
     ash__free(filter);
     return rc;
