@@ -114,6 +114,9 @@ typedef struct ash_object_manager_options {
  * error's text.  ASH_EUNSUPPORTED: this build lacks the backend. */
 int ash_object_manager_open(const char *uri, const ash_object_manager_options *opts,
                             ash_object_manager **out, ash_error *err);
+/* Is it an address of ash_store_open(), too, on whose store a manager may be made?  false also for
+ * what nothing here opens. */
+bool ash_object_uri_is_store(const char *uri);
 /* Docs, on a store that is open and stays so until the manager is closed. */
 int ash_object_manager_new(ash_store *store, const ash_object_manager_options *opts,
                            ash_object_manager **out, ash_error *err);

@@ -37,6 +37,21 @@ static int refuse_uri(const char *uri, ash_error *err)
     return ash__fail(err, ASH_EINVAL, "that is no address of object stores");
 }
 
+static const ash_object_backend *backend_of(const char *uri)
+{
+    const ash_object_backend *const *b = ash__object_backends;
+    while (*b != NULL && !(*b)->accepts(uri))
+        b++;
+    return *b;
+}
+
+bool ash_object_uri_is_store(const char *uri)
+{
+    ash_assert(uri != NULL);
+    const ash_object_backend *b = backend_of(uri);
+    return b != NULL && b->open_on != NULL;
+}
+
 int ash_object_manager_open(const char *uri, const ash_object_manager_options *opts,
                             ash_object_manager **out, ash_error *err)
 {
@@ -46,10 +61,8 @@ int ash_object_manager_open(const char *uri, const ash_object_manager_options *o
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc != 0)
         return rc;
-    for (const ash_object_backend *const *b = ash__object_backends; *b != NULL; b++)
-        if ((*b)->accepts(uri))
-            return (*b)->open(uri, &o, out, err);
-    return refuse_uri(uri, err);
+    const ash_object_backend *b = backend_of(uri);
+    return b != NULL ? b->open(uri, &o, out, err) : refuse_uri(uri, err);
 }
 
 int ash_object_manager_new(ash_store *store, const ash_object_manager_options *opts,

@@ -26,6 +26,16 @@ static void test_object_stores__names(void **state)
     ash_object_store_close(support_store(f, "A_z-09", NULL));
 }
 
+static void test_object_stores__addresses(void **state)
+{
+    (void)state;
+    assert_true(ash_object_uri_is_store("./files"));
+    assert_true(ash_object_uri_is_store("file:/srv/nats"));
+    assert_true(ash_object_uri_is_store("mongodb://nats/"));
+    assert_false(ash_object_uri_is_store("nats://localhost"));
+    assert_false(ash_object_uri_is_store("tls://user:password@a:1,b:2"));
+}
+
 static void test_object_stores__same_configuration_again(void **state)
 {
     fixture *f = *state;
@@ -311,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(names),
+        T(addresses),
         T(same_configuration_again),
         T(configuration_is_told),
         T(what_is_not_there_is_said),

@@ -17,20 +17,25 @@ enum { BUFFER_BYTES = 1024 * 1024 };
 
 /* ---- put ---- */
 
+enum {
+    PUT_NAME = ASH_CMD_OBJECT_BEHIND_SAID,
+    PUT_CHUNK_SIZE,
+    PUT_ENCODING,
+    PUT_TTL,
+    PUT_IF_ABSENT,
+    PUT_IF_REVISION,
+    PUT_FORCE
+};
 static const ash_cmd_option put_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "name", "NAME", "of the object (default: the last part of FILE)"},
-    {0, "description", "TEXT", "what it is"},
-    {'H', "header", "NAME:VALUE", "a header; may be given repeatedly"},
-    {0, "metadata", "KEY=VALUE", "likewise"},
-    {0, "tag", "TAG", "likewise"},
-    {0, "type", "TYPE", "content type, such as text/html"},
-    {0, "chunk-size", "BYTES", "of its chunks"},
-    {0, "encoding", "KIND", "zstd or none", .choices = "zstd none"},
-    {0, "ttl", "TIME", "how long it lives"},
-    {0, "if-absent", NULL, "fail if there is one of the name"},
-    {0, "if-revision", "N", "fail if it has another revision"},
-    {'f', "force", NULL, "replace one that is there (as always; for who types it)"},
+    ASH_CMD_OBJECT_SAID_OPTIONS("a header; may be given repeatedly"),
+    [PUT_NAME] = {0, "name", "NAME", "of the object (default: the last part of FILE)"},
+    [PUT_CHUNK_SIZE] = {0, "chunk-size", "BYTES", "of its chunks"},
+    [PUT_ENCODING] = {0, "encoding", "KIND", "zstd or none", .choices = "zstd none"},
+    [PUT_TTL] = {0, "ttl", "TIME", "how long it lives"},
+    [PUT_IF_ABSENT] = {0, "if-absent", NULL, "fail if there is one of the name"},
+    [PUT_IF_REVISION] = {0, "if-revision", "N", "fail if it has another revision"},
+    [PUT_FORCE] = {'f', "force", NULL, "replace one that is there (as always; for who types it)"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -59,15 +64,15 @@ static int read_put_options(const ash_cmd_object_run *r, ash_object_meta *m,
                             ash_object_change_options *o)
 {
     int64_t chunk = 0, revision = 0;
-    int status = ash__cmd_object_bytes(r, "chunk-size", &chunk);
+    int status = ash__cmd_object_bytes(r, PUT_CHUNK_SIZE, &chunk);
     if (status == 0)
-        status = ash__cmd_object_time(r, "ttl", &o->ttl_ms);
+        status = ash__cmd_object_time(r, PUT_TTL, &o->ttl_ms);
     if (status == 0)
-        status = ash__cmd_object_number(r, "if-revision", 1, INT64_MAX, &revision);
+        status = ash__cmd_object_number(r, PUT_IF_REVISION, 1, INT64_MAX, &revision);
     m->chunk_size = chunk < INT32_MAX ? (int32_t)chunk : INT32_MAX;
-    m->encoding = ash__cmd_object_value(r, "encoding");
+    m->encoding = ash__cmd_object_value(r, PUT_ENCODING);
     o->if_revision = (uint64_t)revision;
-    o->if_absent = ash__cmd_object_value(r, "if-absent") != NULL;
+    o->if_absent = ash__cmd_object_value(r, PUT_IF_ABSENT) != NULL;
     return status;
 }
 
@@ -98,7 +103,7 @@ static int put(ash_cmd_object_run *r, ash_error *err)
 {
     ash_cmd_object_said said;
     ash_object_change_options o = ASH_OBJECT_CHANGE_OPTIONS_INIT;
-    const char *path = ash__cmd_object_word(r, 1), *name = ash__cmd_object_value(r, "name");
+    const char *path = ash__cmd_object_word(r, 1), *name = ash__cmd_object_value(r, PUT_NAME);
     bool standard = path == NULL || strcmp(path, "-") == 0;
     local_input local = {.fd = STDIN_FILENO, .path = standard ? "standard input" : path};
     int rc = ash__cmd_object_read_said(r, &said);
@@ -142,20 +147,21 @@ const ash_cmd_verb ash__cmd_object_put = {
 
 /* ---- get ---- */
 
+enum { GET_OUTPUT = ASH_CMD_OBJECT_FIRST_OPTION, GET_REVISION, GET_RANGE, GET_CHUNK, GET_FORCE };
 static const ash_cmd_option get_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {'O', "output", "FILE",
-     "where it goes (default: the last part of NAME); \"-\": standard output"},
-    {0, "revision", "N", "as it was then"},
-    {0, "range", "A-B", "bytes A to B, counted from 0, B included; A-: to the end"},
-    {0, "chunk", "N", "that chunk alone, counted from 0"},
-    {'f', "force", NULL, "replace FILE (as always; for who types it)"},
+    [GET_OUTPUT] = {'O', "output", "FILE",
+                    "where it goes (default: the last part of NAME); \"-\": standard output"},
+    [GET_REVISION] = {0, "revision", "N", "as it was then"},
+    [GET_RANGE] = {0, "range", "A-B", "bytes A to B, counted from 0, B included; A-: to the end"},
+    [GET_CHUNK] = {0, "chunk", "N", "that chunk alone, counted from 0"},
+    [GET_FORCE] = {'f', "force", NULL, "replace FILE (as always; for who types it)"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
 static int read_range(const ash_cmd_object_run *r, ash_object_read_options *o)
 {
-    const char *range = ash__cmd_object_value(r, "range");
+    const char *range = ash__cmd_object_value(r, GET_RANGE);
     long long from = 0, to = -1;
     int n = 0;
     if (range == NULL)
@@ -172,13 +178,13 @@ static int read_range(const ash_cmd_object_run *r, ash_object_read_options *o)
 static int read_get_options(const ash_cmd_object_run *r, ash_object_read_options *o)
 {
     int64_t revision = 0;
-    int status = ash__cmd_object_number(r, "revision", 1, INT64_MAX, &revision);
+    int status = ash__cmd_object_number(r, GET_REVISION, 1, INT64_MAX, &revision);
     o->revision = (uint64_t)revision;
     if (status == 0)
         status = read_range(r, o);
     if (status == 0)
-        status = ash__cmd_object_number(r, "chunk", 0, INT64_MAX, &o->chunk);
-    o->has_chunk = ash__cmd_object_value(r, "chunk") != NULL;
+        status = ash__cmd_object_number(r, GET_CHUNK, 0, INT64_MAX, &o->chunk);
+    o->has_chunk = ash__cmd_object_value(r, GET_CHUNK) != NULL;
     return status;
 }
 
@@ -238,7 +244,7 @@ static int get_to_file(ash_cmd_object_run *r, ash_object_reader *reader, const c
 static int get(ash_cmd_object_run *r, ash_error *err)
 {
     ash_object_read_options o = ASH_OBJECT_READ_OPTIONS_INIT;
-    const char *output = ash__cmd_object_value(r, "output");
+    const char *output = ash__cmd_object_value(r, GET_OUTPUT);
     ash_object_reader *reader = NULL;
     ash_output standard = {NULL, ash__cmd_write_out};
     int rc = read_get_options(r, &o);

@@ -27,12 +27,14 @@ static void say_count(const ash_cmd_object_run *r, const char *did, int64_t coun
 
 /* ---- copy ---- */
 
+enum { COPY_TO = ASH_CMD_OBJECT_FIRST_OPTION, COPY_PREFIX, COPY_DELETE, COPY_KEEP };
 static const ash_cmd_option copy_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "to", "ADDRESS", "the target is there: a folder, mongodb:// or nats:// (default: as -s)"},
-    {0, "prefix", "TEXT", "only names that begin so"},
-    {0, "delete", NULL, "delete in the target what is deleted here"},
-    {0, "keep", NULL, "leave objects of the target that are others"},
+    [COPY_TO] = {0, "to", "ADDRESS",
+                 "the target is there: a folder, mongodb:// or nats:// (default: as -s)"},
+    [COPY_PREFIX] = {0, "prefix", "TEXT", "only names that begin so"},
+    [COPY_DELETE] = {0, "delete", NULL, "delete in the target what is deleted here"},
+    [COPY_KEEP] = {0, "keep", NULL, "leave objects of the target that are others"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -57,9 +59,9 @@ static int copy_into(ash_cmd_object_run *r, ash_object_store *target, ash_error 
     ash_object_copy_report report = ASH_OBJECT_COPY_REPORT_INIT;
     copy_progress p = {ash__progress_new(r->cmd, 0, 0), 0};
     ash_cmd_object_teller teller = {r, r->cmd->dry_run ? "would copy" : "copied", p.progress};
-    o.prefix = ash__cmd_object_value(r, "prefix");
-    o.deleted = ash__cmd_object_value(r, "delete") != NULL;
-    o.keep_existing = ash__cmd_object_value(r, "keep") != NULL;
+    o.prefix = ash__cmd_object_value(r, COPY_PREFIX);
+    o.deleted = ash__cmd_object_value(r, COPY_DELETE) != NULL;
+    o.keep_existing = ash__cmd_object_value(r, COPY_KEEP) != NULL;
     o.dry_run = r->cmd->dry_run;
     o.each = ash__cmd_object_tell;
     o.each_ctx = &teller;
@@ -96,14 +98,14 @@ static int bind_target(ash_cmd_object_run *r, ash_object_manager *m, const char 
 
 static int copy(ash_cmd_object_run *r, ash_error *err)
 {
-    const char *to = ash__cmd_object_value(r, "to"), *name = ash__cmd_object_word(r, 1);
+    const char *to = ash__cmd_object_value(r, COPY_TO), *name = ash__cmd_object_word(r, 1);
     ash_object_manager *m = r->manager;
     ash_object_store *target = NULL;
     ash_object_manager_options o = ASH_OBJECT_MANAGER_OPTIONS_INIT;
     if (name == NULL && to == NULL)
         return ash__cmd_usage(r->cmd, "a copy needs another name, or --to another address");
     name = name != NULL ? name : r->args->words[0];
-    o.credentials = ash__cmd_object_value(r, "creds");
+    o.credentials = ash__cmd_object_value(r, ASH_CMD_OBJECT_CREDS);
     int rc = to != NULL ? ash_object_manager_open(to, &o, &m, err) : 0;
     if (rc == 0 && m == r->manager && strcmp(name, r->args->words[0]) == 0)
         rc = ash__fail(err, ASH_EINVAL, "%s is not copied into itself", name);
@@ -140,12 +142,19 @@ const ash_cmd_verb ash__cmd_object_copy = {
 
 /* ---- archive ---- */
 
+enum {
+    ARCHIVE_OLDER_THAN = ASH_CMD_OBJECT_FIRST_OPTION,
+    ARCHIVE_MIN_SIZE,
+    ARCHIVE_PREFIX,
+    ARCHIVE_BACK
+};
 static const ash_cmd_option archive_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "older-than", "TIME", "only objects that have not changed for so long, as in 30d"},
-    {0, "min-size", "BYTES", "only objects of at least so many"},
-    {0, "prefix", "TEXT", "only names that begin so"},
-    {0, "back", NULL, "the other way round"},
+    [ARCHIVE_OLDER_THAN] = {0, "older-than", "TIME",
+                            "only objects that have not changed for so long, as in 30d"},
+    [ARCHIVE_MIN_SIZE] = {0, "min-size", "BYTES", "only objects of at least so many"},
+    [ARCHIVE_PREFIX] = {0, "prefix", "TEXT", "only names that begin so"},
+    [ARCHIVE_BACK] = {0, "back", NULL, "the other way round"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -156,14 +165,14 @@ static int archive(ash_cmd_object_run *r, ash_error *err)
     ash_cmd_object_teller teller = {r, r->cmd->dry_run ? "would move" : "moved", NULL};
     if (r->archive == NULL)
         return ash__cmd_usage(r->cmd, "--archive STORE says where the bytes go");
-    o.back = ash__cmd_object_value(r, "back") != NULL;
-    o.prefix = ash__cmd_object_value(r, "prefix");
+    o.back = ash__cmd_object_value(r, ARCHIVE_BACK) != NULL;
+    o.prefix = ash__cmd_object_value(r, ARCHIVE_PREFIX);
     o.dry_run = r->cmd->dry_run;
     o.each = ash__cmd_object_tell;
     o.each_ctx = &teller;
-    int rc = ash__cmd_object_time(r, "older-than", &o.older_than_ms);
+    int rc = ash__cmd_object_time(r, ARCHIVE_OLDER_THAN, &o.older_than_ms);
     if (rc == 0)
-        rc = ash__cmd_object_bytes(r, "min-size", &o.min_bytes);
+        rc = ash__cmd_object_bytes(r, ARCHIVE_MIN_SIZE, &o.min_bytes);
     if (rc == 0)
         rc = ash_object_store_archive(r->objects, r->archive, &o, &r->op, &report, err);
     if (rc == 0 || rc == ASH_EPARTIAL)
@@ -194,10 +203,11 @@ const ash_cmd_verb ash__cmd_object_archive = {
 
 /* ---- prune ---- */
 
+enum { PRUNE_KEEP = ASH_CMD_OBJECT_FIRST_OPTION, PRUNE_KEEP_WITHIN };
 static const ash_cmd_option prune_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "keep", "N", "of each object, instead of what the store says"},
-    {0, "keep-within", "TIME", "and those that are younger"},
+    [PRUNE_KEEP] = {0, "keep", "N", "of each object, instead of what the store says"},
+    [PRUNE_KEEP_WITHIN] = {0, "keep-within", "TIME", "and those that are younger"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -209,13 +219,13 @@ static int prune(ash_cmd_object_run *r, ash_error *err)
     int64_t keep = 0;
     o.name = ash__cmd_object_word(r, 1);
     o.dry_run = r->cmd->dry_run;
-    o.by_rule =
-        ash__cmd_object_value(r, "keep") != NULL || ash__cmd_object_value(r, "keep-within") != NULL;
+    o.by_rule = ash__cmd_object_value(r, PRUNE_KEEP) != NULL ||
+                ash__cmd_object_value(r, PRUNE_KEEP_WITHIN) != NULL;
     o.each = ash__cmd_object_tell;
     o.each_ctx = &teller;
-    int rc = ash__cmd_object_number(r, "keep", 0, INT32_MAX, &keep);
+    int rc = ash__cmd_object_number(r, PRUNE_KEEP, 0, INT32_MAX, &keep);
     if (rc == 0)
-        rc = ash__cmd_object_time(r, "keep-within", &o.keep_within_ms);
+        rc = ash__cmd_object_time(r, PRUNE_KEEP_WITHIN, &o.keep_within_ms);
     o.keep_last = (int32_t)keep;
     if (rc == 0)
         rc = ash_object_store_prune(r->objects, &o, &r->op, &report, err);
@@ -243,9 +253,10 @@ const ash_cmd_verb ash__cmd_object_prune = {
 
 /* ---- sweep ---- */
 
+enum { SWEEP_MIN_AGE = ASH_CMD_OBJECT_FIRST_OPTION };
 static const ash_cmd_option sweep_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "min-age", "TIME", "of bytes that nobody has (default: 24h)"},
+    [SWEEP_MIN_AGE] = {0, "min-age", "TIME", "of bytes that nobody has (default: 24h)"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -257,7 +268,7 @@ static int sweep(ash_cmd_object_run *r, ash_error *err)
     int64_t age_ms = 0;
     char size[32];
     o.dry_run = r->cmd->dry_run;
-    int rc = ash__cmd_object_time(r, "min-age", &age_ms);
+    int rc = ash__cmd_object_time(r, SWEEP_MIN_AGE, &age_ms);
     o.min_age_s = age_ms / 1000;
     if (rc == 0)
         rc = ash_object_store_sweep(r->objects, &o, &r->op, &s, err);

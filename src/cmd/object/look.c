@@ -14,12 +14,13 @@ enum { WAIT_MS = 200 };
 
 /* ---- search ---- */
 
+enum { SEARCH_TAG = ASH_CMD_OBJECT_FIRST_OPTION, SEARCH_METADATA, SEARCH_NAMES, SEARCH_LIMIT };
 static const ash_cmd_option search_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "tag", "TAG", "that have it; may be given repeatedly"},
-    {0, "metadata", "KEY=VALUE", "likewise"},
-    {0, "names", NULL, "just the names"},
-    {0, "limit", "N", "at most so many"},
+    [SEARCH_TAG] = {0, "tag", "TAG", "that have it; may be given repeatedly"},
+    [SEARCH_METADATA] = {0, "metadata", "KEY=VALUE", "likewise"},
+    [SEARCH_NAMES] = {0, "names", NULL, "just the names"},
+    [SEARCH_LIMIT] = {0, "limit", "N", "at most so many"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -37,7 +38,6 @@ static void require_pair(const char *name, const char *text, bson_t *filter)
 /* {$and: [{tags: …}, {metadata.KEY: …}, FILTER]} */
 static int build_filter(const ash_cmd_object_run *r, bson_t *filter)
 {
-    const ash_cmd_option *options = r->cmd->verb->options;
     bson_t all, own = BSON_INITIALIZER, one;
     bson_error_t why;
     uint32_t n = 0;
@@ -50,13 +50,12 @@ static int build_filter(const ash_cmd_object_run *r, bson_t *filter)
     BSON_APPEND_ARRAY_BEGIN(filter, "$and", &all);
     BSON_APPEND_DOCUMENT(&all, "0", &own);
     for (int i = 0; i < r->args->given_count; i++) {
-        const char *name = options[r->args->given[i].option].name;
-        bool tag = strcmp(name, "tag") == 0;
-        if (!tag && strcmp(name, "metadata") != 0)
+        int option = r->args->given[i].option;
+        if (option != SEARCH_TAG && option != SEARCH_METADATA)
             continue;
         bson_uint32_to_string(++n, &key, buf, sizeof buf);
         bson_append_document_begin(&all, key, -1, &one);
-        if (tag)
+        if (option == SEARCH_TAG)
             BSON_APPEND_UTF8(&one, "tags", r->args->given[i].value);
         else
             require_pair("metadata", r->args->given[i].value, &one);
@@ -75,11 +74,11 @@ static int search(ash_cmd_object_run *r, ash_error *err)
     int rc = build_filter(r, &filter);
     o.filter = &filter;
     if (rc == 0)
-        rc = ash__cmd_object_number(r, "limit", 1, INT64_MAX, &o.limit);
+        rc = ash__cmd_object_number(r, SEARCH_LIMIT, 1, INT64_MAX, &o.limit);
     if (rc == 0)
         rc = ash_object_store_list(r->objects, &o, &r->op, &l, err);
     if (rc == 0)
-        rc = ash__cmd_object_print(r, l, ash__cmd_object_value(r, "names") != NULL, err);
+        rc = ash__cmd_object_print(r, l, ash__cmd_object_value(r, SEARCH_NAMES) != NULL, err);
     bson_destroy(&filter);
     return rc;
 }
@@ -104,13 +103,20 @@ const ash_cmd_verb ash__cmd_object_search = {
 
 /* ---- watch ---- */
 
+enum {
+    WATCH_UPDATES_ONLY = ASH_CMD_OBJECT_FIRST_OPTION,
+    WATCH_HISTORY,
+    WATCH_IGNORE_DELETES,
+    WATCH_LOCKS,
+    WATCH_PREFIX
+};
 static const ash_cmd_option watch_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "updates-only", NULL, "not what is there already"},
-    {0, "history", NULL, "earlier versions first"},
-    {0, "ignore-deletes", NULL, "no deletions"},
-    {0, "locks", NULL, "who gets and gives back locks, too"},
-    {0, "prefix", "TEXT", "only names that begin so"},
+    [WATCH_UPDATES_ONLY] = {0, "updates-only", NULL, "not what is there already"},
+    [WATCH_HISTORY] = {0, "history", NULL, "earlier versions first"},
+    [WATCH_IGNORE_DELETES] = {0, "ignore-deletes", NULL, "no deletions"},
+    [WATCH_LOCKS] = {0, "locks", NULL, "who gets and gives back locks, too"},
+    [WATCH_PREFIX] = {0, "prefix", "TEXT", "only names that begin so"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -156,11 +162,11 @@ static int watch(ash_cmd_object_run *r, ash_error *err)
 {
     ash_object_watch_options o = ASH_OBJECT_WATCH_OPTIONS_INIT;
     ash_object_watch *w = NULL;
-    o.updates_only = ash__cmd_object_value(r, "updates-only") != NULL;
-    o.history = ash__cmd_object_value(r, "history") != NULL;
-    o.ignore_deletes = ash__cmd_object_value(r, "ignore-deletes") != NULL;
-    o.locks = ash__cmd_object_value(r, "locks") != NULL;
-    o.prefix = ash__cmd_object_value(r, "prefix");
+    o.updates_only = ash__cmd_object_value(r, WATCH_UPDATES_ONLY) != NULL;
+    o.history = ash__cmd_object_value(r, WATCH_HISTORY) != NULL;
+    o.ignore_deletes = ash__cmd_object_value(r, WATCH_IGNORE_DELETES) != NULL;
+    o.locks = ash__cmd_object_value(r, WATCH_LOCKS) != NULL;
+    o.prefix = ash__cmd_object_value(r, WATCH_PREFIX);
     int rc = ash_object_store_watch(r->objects, &o, &r->op, &w, err);
     if (rc == 0)
         ash__cmd_note(r->cmd, "watching %s; Ctrl-C ends it", r->args->words[0]);
@@ -197,9 +203,10 @@ const ash_cmd_verb ash__cmd_object_watch = {
 
 /* ---- versions ---- */
 
+enum { VERSIONS_LIMIT = ASH_CMD_OBJECT_FIRST_OPTION };
 static const ash_cmd_option versions_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "limit", "N", "the newest N only"},
+    [VERSIONS_LIMIT] = {0, "limit", "N", "the newest N only"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -207,7 +214,7 @@ static int versions(ash_cmd_object_run *r, ash_error *err)
 {
     ash_object_listing *l = NULL;
     int64_t limit = 0;
-    int rc = ash__cmd_object_number(r, "limit", 1, INT64_MAX, &limit);
+    int rc = ash__cmd_object_number(r, VERSIONS_LIMIT, 1, INT64_MAX, &limit);
     if (rc == 0)
         rc = ash_object_store_versions(r->objects, r->args->words[1], limit, &r->op, &l, err);
     return rc == 0 ? ash__cmd_object_print(r, l, false, err) : rc;

@@ -29,15 +29,6 @@ bool ash__cmd_object_pair(const char *text, char sep, bool list, bson_t *map)
     return true;
 }
 
-static int option_place(const ash_cmd_object_run *r, const char *name)
-{
-    const ash_cmd_option *options = r->cmd->verb->options;
-    for (int i = 0; options[i].name != NULL; i++)
-        if (strcmp(options[i].name, name) == 0)
-            return i;
-    return -1;
-}
-
 static void add_tag(bson_t *tags, const char *value)
 {
     char buf[12];
@@ -49,20 +40,18 @@ static void add_tag(bson_t *tags, const char *value)
 /* Each option that may be given several times; "" takes away all that is there. */
 static int read_given(const ash_cmd_object_run *r, ash_cmd_object_said *out)
 {
-    int header = option_place(r, "header"), metadata = option_place(r, "metadata");
-    int tag = option_place(r, "tag");
     for (int i = 0; i < r->args->given_count; i++) {
         int option = r->args->given[i].option;
         const char *value = r->args->given[i].value;
-        if (option == header) {
+        if (option == ASH_CMD_OBJECT_HEADER) {
             out->meta.headers = &out->headers;
             if (value[0] != '\0' && !ash__cmd_object_pair(value, ':', true, &out->headers))
                 return ash__cmd_usage(r->cmd, "--header takes NAME:VALUE, not \"%s\"", value);
-        } else if (option == metadata) {
+        } else if (option == ASH_CMD_OBJECT_METADATA) {
             out->meta.metadata = &out->metadata;
             if (value[0] != '\0' && !ash__cmd_object_pair(value, '=', false, &out->metadata))
                 return ash__cmd_usage(r->cmd, "--metadata takes KEY=VALUE, not \"%s\"", value);
-        } else if (option == tag) {
+        } else if (option == ASH_CMD_OBJECT_TAG) {
             out->meta.tags = &out->tags;
             if (value[0] != '\0')
                 add_tag(&out->tags, value);
@@ -77,8 +66,8 @@ int ash__cmd_object_read_said(const ash_cmd_object_run *r, ash_cmd_object_said *
     bson_init(&out->headers);
     bson_init(&out->metadata);
     bson_init(&out->tags);
-    out->meta.description = ash__cmd_object_value(r, "description");
-    out->meta.content_type = ash__cmd_object_value(r, "type");
+    out->meta.description = ash__cmd_object_value(r, ASH_CMD_OBJECT_DESCRIPTION);
+    out->meta.content_type = ash__cmd_object_value(r, ASH_CMD_OBJECT_TYPE);
     return read_given(r, out);
 }
 
@@ -93,11 +82,7 @@ void ash__cmd_object_said_release(ash_cmd_object_said *s)
 
 static const ash_cmd_option meta_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "description", "TEXT", "what it is"},
-    {'H', "header", "NAME:VALUE", "a header; may be given repeatedly, and replaces all"},
-    {0, "metadata", "KEY=VALUE", "likewise"},
-    {0, "tag", "TAG", "likewise"},
-    {0, "type", "TYPE", "content type, such as text/html"},
+    ASH_CMD_OBJECT_SAID_OPTIONS("a header; may be given repeatedly, and replaces all"),
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -185,15 +170,16 @@ static int link_to_object(ash_cmd_object_run *r, const char *store, const char *
     return rc;
 }
 
+enum { LINK_TO = ASH_CMD_OBJECT_FIRST_OPTION };
 static const ash_cmd_option link_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "to", "STORE", "the target is in that store; without TARGET, it is that store"},
+    [LINK_TO] = {0, "to", "STORE", "the target is in that store; without TARGET, it is that store"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
 static int make_link(ash_cmd_object_run *r, ash_error *err)
 {
-    const char *store = ash__cmd_object_value(r, "to"), *target = ash__cmd_object_word(r, 2);
+    const char *store = ash__cmd_object_value(r, LINK_TO), *target = ash__cmd_object_word(r, 2);
     ash_object *o = NULL;
     int rc = 0;
     if (target == NULL && store == NULL)
@@ -227,10 +213,11 @@ const ash_cmd_verb ash__cmd_object_link = {
 
 /* ---- expire ---- */
 
+enum { EXPIRE_IN = ASH_CMD_OBJECT_FIRST_OPTION, EXPIRE_NEVER };
 static const ash_cmd_option expire_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "in", "TIME", "so long from now, as in 12h or 30d"},
-    {0, "never", NULL, "not before its store says so"},
+    [EXPIRE_IN] = {0, "in", "TIME", "so long from now, as in 12h or 30d"},
+    [EXPIRE_NEVER] = {0, "never", NULL, "not before its store says so"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -238,10 +225,10 @@ static int expire(ash_cmd_object_run *r, ash_error *err)
 {
     int64_t ms = 0;
     ash_object *o = NULL;
-    bool never = ash__cmd_object_value(r, "never") != NULL;
-    if (never == (ash__cmd_object_value(r, "in") != NULL))
+    bool never = ash__cmd_object_value(r, EXPIRE_NEVER) != NULL;
+    if (never == (ash__cmd_object_value(r, EXPIRE_IN) != NULL))
         return ash__cmd_usage(r->cmd, "give --in TIME or --never");
-    int rc = ash__cmd_object_time(r, "in", &ms);
+    int rc = ash__cmd_object_time(r, EXPIRE_IN, &ms);
     if (rc == 0)
         rc = ash_object_store_set_expiry(r->objects, r->args->words[1],
                                          never ? 0 : ash__clock_wall_ms() + ms, NULL, &r->op, &o,

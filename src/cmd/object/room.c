@@ -2,81 +2,70 @@
 #include "cmd/object/room.h"
 
 #include "base/error.h"
-#include "base/mem.h"
-
-#include <string.h>
 
 const char *ash__cmd_object_word(const ash_cmd_object_run *r, int n)
 {
     return n < r->args->count ? r->args->words[n] : NULL;
 }
 
-const char *ash__cmd_object_value(const ash_cmd_object_run *r, const char *name)
+const char *ash__cmd_object_value(const ash_cmd_object_run *r, int option)
 {
-    const ash_cmd_option *options = r->cmd->verb->options;
-    for (int i = 0; options[i].name != NULL; i++)
-        if (strcmp(options[i].name, name) == 0)
-            return r->args->values[i];
-    return NULL;
+    return r->args->values[option];
 }
 
-int ash__cmd_object_time(const ash_cmd_object_run *r, const char *name, int64_t *ms)
+static const char *name_of(const ash_cmd_object_run *r, int option)
 {
-    const char *text = ash__cmd_object_value(r, name);
+    return r->cmd->verb->options[option].name;
+}
+
+int ash__cmd_object_time(const ash_cmd_object_run *r, int option, int64_t *ms)
+{
+    const char *text = ash__cmd_object_value(r, option);
     double seconds = 0;
     *ms = 0;
     if (text == NULL)
         return 0;
-    int status = ash__cmd_time(r->cmd, name, text, &seconds);
+    int status = ash__cmd_time(r->cmd, name_of(r, option), text, &seconds);
     *ms = (int64_t)(seconds * 1000);
     return status;
 }
 
-int ash__cmd_object_bytes(const ash_cmd_object_run *r, const char *name, int64_t *bytes)
+int ash__cmd_object_bytes(const ash_cmd_object_run *r, int option, int64_t *bytes)
 {
-    const char *text = ash__cmd_object_value(r, name);
+    const char *text = ash__cmd_object_value(r, option);
     *bytes = 0;
-    return text == NULL ? 0 : ash__cmd_bytes(r->cmd, name, text, 0, INT64_MAX, bytes);
+    return text == NULL ? 0 : ash__cmd_bytes(r->cmd, name_of(r, option), text, 0, INT64_MAX, bytes);
 }
 
-int ash__cmd_object_number(const ash_cmd_object_run *r, const char *name, int64_t min, int64_t max,
+int ash__cmd_object_number(const ash_cmd_object_run *r, int option, int64_t min, int64_t max,
                            int64_t *out)
 {
-    const char *text = ash__cmd_object_value(r, name);
+    const char *text = ash__cmd_object_value(r, option);
     *out = 0;
-    return text == NULL ? 0 : ash__cmd_number(r->cmd, name, text, min, max, out);
+    return text == NULL ? 0 : ash__cmd_number(r->cmd, name_of(r, option), text, min, max, out);
 }
 
 /* ---- opening ---- */
 
-static bool is_nats(const char *uri)
+void ash__cmd_object_identity(const ash_cmd_object_run *r, ash_object_manager_options *out)
 {
-    return uri != NULL && (strncmp(uri, "nats://", 7) == 0 || strncmp(uri, "tls://", 6) == 0);
+    out->credentials = ash__cmd_object_value(r, ASH_CMD_OBJECT_CREDS);
+    out->nkey_file = ash__cmd_object_value(r, ASH_CMD_OBJECT_NKEY);
+    out->tls_ca_file = ash__cmd_object_value(r, ASH_CMD_OBJECT_TLSCA);
 }
 
 static int open_manager(ash_cmd_object_run *r, enum ash_cmd_open how, ash_error *err)
 {
     ash_object_manager_options o = ASH_OBJECT_MANAGER_OPTIONS_INIT;
-    char *uri = ash__cmd_store_uri(r->cmd);
-    int rc = 0;
-    o.db = r->cmd->db;
-    o.credentials = ash__cmd_object_value(r, "creds");
-    o.nkey_file = ash__cmd_object_value(r, "nkey");
-    o.tls_ca_file = ash__cmd_object_value(r, "tlsca");
-    if (is_nats(uri)) {
-        rc = ash_object_manager_open(uri, &o, &r->manager, err);
-    } else {
-        rc = ash__cmd_open_store(r->cmd, how, NULL, &r->store, err);
-        if (rc == 0)
-            rc = ash_object_manager_new(r->store, &o, &r->manager, err);
-    }
-    ash__free(uri);
+    ash__cmd_object_identity(r, &o);
+    int rc = ash__cmd_open_objects(r->cmd, how, &o, &r->here, err);
+    r->manager = r->here.manager;
     return rc;
 }
 
 static int bind(ash_cmd_object_run *r, ash_error *err)
 {
-    const char *archive = ash__cmd_object_value(r, "archive");
+    const char *archive = ash__cmd_object_value(r, ASH_CMD_OBJECT_ARCHIVE);
     int rc = ash_object_manager_bind(r->manager, r->args->words[0], &r->op, &r->objects, err);
     if (rc == 0 && archive != NULL) {
         rc = ash_object_manager_bind(r->manager, archive, &r->op, &r->archive, err);
@@ -101,8 +90,7 @@ static int run(ash_cmd_object_run *r, enum ash_cmd_open how, bool bound, ash_cmd
         status = ash__cmd_fail(r->cmd, NULL, &err);
     ash_object_store_close(r->objects);
     ash_object_store_close(r->archive);
-    ash_object_manager_close(r->manager);
-    ash__cmd_close_store(r->store);
+    ash__cmd_close_objects(&r->here);
     return status;
 }
 

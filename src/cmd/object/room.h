@@ -4,20 +4,42 @@
 
 /* What the verbs of `ashlar object` share: opening managers and stores, options, showing. */
 
-#include "cmd/kit/cmd.h"
+#include "cmd/kit/objects.h"
 
 #include <ashlar/object.h>
 
-/* Each table of options begins with these, as the verb's own does: they may stand before the word.
- * The enum goes on with ASH_CMD_OBJECT_FIRST_OPTION. */
+/* Options are found by their place in the verb's table, which an enum names.  Each table begins with
+ * these, as the verb's own does: they may stand before the word; its enum goes on with
+ * ASH_CMD_OBJECT_FIRST_OPTION. */
+enum {
+    ASH_CMD_OBJECT_CREDS,
+    ASH_CMD_OBJECT_NKEY,
+    ASH_CMD_OBJECT_TLSCA,
+    ASH_CMD_OBJECT_ARCHIVE,
+    ASH_CMD_OBJECT_FIRST_OPTION
+};
 #define ASH_CMD_OBJECT_OPTIONS                                                                     \
-    {0, "creds", "FILE", "credentials, for nats:// addresses"},                                    \
-        {0, "nkey", "FILE", "an NKey's seed, likewise"},                                           \
-        {0, "tlsca", "FILE", "certificates that are trusted, likewise"},                           \
-    {                                                                                              \
-        0, "archive", "STORE", "where the bytes of archived objects are: a store beside this one"  \
-    }
-enum { ASH_CMD_OBJECT_FIRST_OPTION = 4 };
+    [ASH_CMD_OBJECT_CREDS] = {0, "creds", "FILE", "credentials, for nats:// addresses"},           \
+    [ASH_CMD_OBJECT_NKEY] = {0, "nkey", "FILE", "an NKey's seed, likewise"},                       \
+    [ASH_CMD_OBJECT_TLSCA] = {0, "tlsca", "FILE", "certificates that are trusted, likewise"},      \
+    [ASH_CMD_OBJECT_ARCHIVE] = {                                                                   \
+        0, "archive", "STORE", "where the bytes of archived objects are: a store beside this one"}
+/* Behind them, what is said of an object (meta.c); the enum goes on with
+ * ASH_CMD_OBJECT_BEHIND_SAID. */
+enum {
+    ASH_CMD_OBJECT_DESCRIPTION = ASH_CMD_OBJECT_FIRST_OPTION,
+    ASH_CMD_OBJECT_HEADER,
+    ASH_CMD_OBJECT_METADATA,
+    ASH_CMD_OBJECT_TAG,
+    ASH_CMD_OBJECT_TYPE,
+    ASH_CMD_OBJECT_BEHIND_SAID
+};
+#define ASH_CMD_OBJECT_SAID_OPTIONS(of_headers)                                                    \
+    [ASH_CMD_OBJECT_DESCRIPTION] = {0, "description", "TEXT", "what it is"},                       \
+    [ASH_CMD_OBJECT_HEADER] = {'H', "header", "NAME:VALUE", of_headers},                           \
+    [ASH_CMD_OBJECT_METADATA] = {0, "metadata", "KEY=VALUE", "likewise"},                          \
+    [ASH_CMD_OBJECT_TAG] = {0, "tag", "TAG", "likewise"},                                          \
+    [ASH_CMD_OBJECT_TYPE] = {0, "type", "TYPE", "content type, such as text/html"}
 #define ASH_CMD_OBJECT_NO_OPTION                                                                   \
     {                                                                                              \
         0, NULL, NULL, NULL                                                                        \
@@ -54,11 +76,11 @@ ASH_CMD_OBJECT_VERBS(X)
 typedef struct ash_cmd_object_run {
     ash_cmd *cmd;
     const ash_cmd_args *args;
-    ash_store *store; /* NULL: the address is another backend's */
-    ash_object_manager *manager;
-    ash_object_store *objects; /* the one that the first word names; NULL: the verb binds none */
-    ash_object_store *archive; /* --archive, or NULL */
-    ash_op op;                 /* can be interrupted; changes are durable one by one */
+    ash_cmd_objects here;
+    ash_object_manager *manager; /* of these */
+    ash_object_store *objects;   /* the one that the first word names; NULL: the verb binds none */
+    ash_object_store *archive;   /* --archive, or NULL */
+    ash_op op;                   /* can be interrupted; changes are durable one by one */
 } ash_cmd_object_run;
 
 /* Opens the manager, and the store that the first word names (unless `unbound`), does the work,
@@ -69,14 +91,16 @@ int ash__cmd_object_run(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args 
                         ash_cmd_object_work work);
 int ash__cmd_object_run_unbound(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
                                 ash_cmd_object_work work);
+/* Who one is on a NATS server. */
+void ash__cmd_object_identity(const ash_cmd_object_run *r, ash_object_manager_options *out);
 /* Word n, or NULL. */
 const char *ash__cmd_object_word(const ash_cmd_object_run *r, int n);
-/* The name of an option that the verb has: its value, or NULL. */
-const char *ash__cmd_object_value(const ash_cmd_object_run *r, const char *name);
+/* The value of an option, by its place in the verb's table, or NULL. */
+const char *ash__cmd_object_value(const ash_cmd_object_run *r, int option);
 /* A time in ms, from one with its unit; 0 where it was not given. */
-int ash__cmd_object_time(const ash_cmd_object_run *r, const char *name, int64_t *ms);
-int ash__cmd_object_bytes(const ash_cmd_object_run *r, const char *name, int64_t *bytes);
-int ash__cmd_object_number(const ash_cmd_object_run *r, const char *name, int64_t min, int64_t max,
+int ash__cmd_object_time(const ash_cmd_object_run *r, int option, int64_t *ms);
+int ash__cmd_object_bytes(const ash_cmd_object_run *r, int option, int64_t *bytes);
+int ash__cmd_object_number(const ash_cmd_object_run *r, int option, int64_t min, int64_t max,
                            int64_t *out);
 
 /* ---- what is said of objects (meta.c) ---- */

@@ -10,45 +10,65 @@ static const ash_cmd_option plain_options[] = {ASH_CMD_OBJECT_OPTIONS, ASH_CMD_O
 
 /* ---- add ---- */
 
+enum {
+    ADD_TTL = ASH_CMD_OBJECT_FIRST_OPTION,
+    ADD_REPLICAS,
+    ADD_MAX_BUCKET_SIZE,
+    ADD_DESCRIPTION,
+    ADD_STORAGE,
+    ADD_TAGS,
+    ADD_CLUSTER,
+    ADD_METADATA,
+    ADD_COMPRESS,
+    ADD_KEEP,
+    ADD_KEEP_WITHIN,
+    ADD_TOMBSTONES,
+    ADD_MAX_OBJECT_SIZE,
+    ADD_MAX_OBJECTS,
+    ADD_CHUNK_SIZE,
+    ADD_DIGEST
+};
 static const ash_cmd_option add_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "ttl", "TIME", "how long objects live, as in 12h or 30d"},
-    {0, "replicas", "N", "of the data (JetStream)"},
-    {0, "max-bucket-size", "BYTES", "at most, as in 10G"},
-    {0, "description", "TEXT", "what it is for"},
-    {0, "storage", "KIND", "file or memory (JetStream)", .choices = "file memory"},
-    {0, "tags", "TAG", "of servers to place it on (JetStream); may be given repeatedly"},
-    {0, "cluster", "NAME", "to place it on (JetStream)"},
-    {0, "metadata", "KEY=VALUE", "may be given repeatedly"},
-    {0, "compress", NULL, "the data"},
-    {0, "keep", "N", "earlier versions of each object, or all"},
-    {0, "keep-within", "TIME", "and those that are younger"},
-    {0, "tombstones", "TIME", "forget deleted objects after it"},
-    {0, "max-object-size", "BYTES", "at most, each"},
-    {0, "max-objects", "N", "at most"},
-    {0, "chunk-size", "BYTES", "of objects that say nothing (default: 128k)"},
-    {0, "digest", "KIND", "likewise (default: sha256)", .choices = "sha256 sha1 md5"},
+    [ADD_TTL] = {0, "ttl", "TIME", "how long objects live, as in 12h or 30d"},
+    [ADD_REPLICAS] = {0, "replicas", "N", "of the data (JetStream)"},
+    [ADD_MAX_BUCKET_SIZE] = {0, "max-bucket-size", "BYTES", "at most, as in 10G"},
+    [ADD_DESCRIPTION] = {0, "description", "TEXT", "what it is for"},
+    [ADD_STORAGE] = {0, "storage", "KIND", "file or memory (JetStream)", .choices = "file memory"},
+    [ADD_TAGS] = {0, "tags", "TAG",
+                  "of servers to place it on (JetStream); may be given repeatedly"},
+    [ADD_CLUSTER] = {0, "cluster", "NAME", "to place it on (JetStream)"},
+    [ADD_METADATA] = {0, "metadata", "KEY=VALUE", "may be given repeatedly"},
+    [ADD_COMPRESS] = {0, "compress", NULL, "the data"},
+    [ADD_KEEP] = {0, "keep", "N", "earlier versions of each object, or all"},
+    [ADD_KEEP_WITHIN] = {0, "keep-within", "TIME", "and those that are younger"},
+    [ADD_TOMBSTONES] = {0, "tombstones", "TIME", "forget deleted objects after it"},
+    [ADD_MAX_OBJECT_SIZE] = {0, "max-object-size", "BYTES", "at most, each"},
+    [ADD_MAX_OBJECTS] = {0, "max-objects", "N", "at most"},
+    [ADD_CHUNK_SIZE] = {0, "chunk-size", "BYTES", "of objects that say nothing (default: 128k)"},
+    [ADD_DIGEST] = {0, "digest", "KIND", "likewise (default: sha256)",
+                    .choices = "sha256 sha1 md5"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
 static int read_sizes(const ash_cmd_object_run *r, ash_object_config *c)
 {
     int64_t n = 0, chunk = 0;
-    int status = ash__cmd_object_time(r, "ttl", &c->ttl_ms);
+    int status = ash__cmd_object_time(r, ADD_TTL, &c->ttl_ms);
     if (status == 0)
-        status = ash__cmd_object_bytes(r, "max-bucket-size", &c->max_bytes);
+        status = ash__cmd_object_bytes(r, ADD_MAX_BUCKET_SIZE, &c->max_bytes);
     if (status == 0)
-        status = ash__cmd_object_bytes(r, "max-object-size", &c->max_object_bytes);
+        status = ash__cmd_object_bytes(r, ADD_MAX_OBJECT_SIZE, &c->max_object_bytes);
     if (status == 0)
-        status = ash__cmd_object_bytes(r, "chunk-size", &chunk);
+        status = ash__cmd_object_bytes(r, ADD_CHUNK_SIZE, &chunk);
     if (status == 0)
-        status = ash__cmd_object_number(r, "max-objects", 0, INT64_MAX, &c->max_objects);
+        status = ash__cmd_object_number(r, ADD_MAX_OBJECTS, 0, INT64_MAX, &c->max_objects);
     if (status == 0)
-        status = ash__cmd_object_number(r, "replicas", 1, 5, &n);
+        status = ash__cmd_object_number(r, ADD_REPLICAS, 1, 5, &n);
     if (status == 0)
-        status = ash__cmd_object_time(r, "keep-within", &c->keep_within_ms);
+        status = ash__cmd_object_time(r, ADD_KEEP_WITHIN, &c->keep_within_ms);
     if (status == 0)
-        status = ash__cmd_object_time(r, "tombstones", &c->tombstone_ttl_ms);
+        status = ash__cmd_object_time(r, ADD_TOMBSTONES, &c->tombstone_ttl_ms);
     c->replicas = (int32_t)n;
     c->chunk_size = chunk < INT32_MAX ? (int32_t)chunk : INT32_MAX;
     return status;
@@ -56,9 +76,9 @@ static int read_sizes(const ash_cmd_object_run *r, ash_object_config *c)
 
 static int read_kinds(const ash_cmd_object_run *r, ash_object_config *c)
 {
-    const char *storage = ash__cmd_object_value(r, "storage"),
-               *keep = ash__cmd_object_value(r, "keep");
-    const char *digest = ash__cmd_object_value(r, "digest");
+    const char *storage = ash__cmd_object_value(r, ADD_STORAGE),
+               *keep = ash__cmd_object_value(r, ADD_KEEP);
+    const char *digest = ash__cmd_object_value(r, ADD_DIGEST);
     int64_t n = 0;
     if (storage != NULL && storage[0] != 'f' && storage[0] != 'm')
         return ash__cmd_usage(r->cmd, "--storage takes file or memory, not \"%s\"", storage);
@@ -75,22 +95,21 @@ static int read_kinds(const ash_cmd_object_run *r, ash_object_config *c)
         c->keep_last = -1;
         return 0;
     }
-    int status = ash__cmd_object_number(r, "keep", 0, INT32_MAX, &n);
+    int status = ash__cmd_object_number(r, ADD_KEEP, 0, INT32_MAX, &n);
     c->keep_last = (int32_t)n;
     return status;
 }
 
 static int read_lists(const ash_cmd_object_run *r, bson_t *metadata, bson_t *tags)
 {
-    const ash_cmd_option *options = r->cmd->verb->options;
     for (int i = 0; i < r->args->given_count; i++) {
-        const char *name = options[r->args->given[i].option].name;
+        int option = r->args->given[i].option;
         const char *value = r->args->given[i].value;
         char buf[12];
         const char *key;
-        if (strcmp(name, "metadata") == 0 && !ash__cmd_object_pair(value, '=', false, metadata))
+        if (option == ADD_METADATA && !ash__cmd_object_pair(value, '=', false, metadata))
             return ash__cmd_usage(r->cmd, "--metadata takes KEY=VALUE, not \"%s\"", value);
-        if (strcmp(name, "tags") == 0) {
+        if (option == ADD_TAGS) {
             bson_uint32_to_string(bson_count_keys(tags), &key, buf, sizeof buf);
             BSON_APPEND_UTF8(tags, key, value);
         }
@@ -114,9 +133,9 @@ static int add(ash_cmd_object_run *r, ash_error *err)
     bson_t metadata = BSON_INITIALIZER, tags = BSON_INITIALIZER;
     ash_object_store *s = NULL;
     c.name = r->args->words[0];
-    c.description = ash__cmd_object_value(r, "description");
-    c.cluster = ash__cmd_object_value(r, "cluster");
-    c.compression = ash__cmd_object_value(r, "compress") != NULL;
+    c.description = ash__cmd_object_value(r, ADD_DESCRIPTION);
+    c.cluster = ash__cmd_object_value(r, ADD_CLUSTER);
+    c.compression = ash__cmd_object_value(r, ADD_COMPRESS) != NULL;
     c.metadata = &metadata;
     c.placement_tags = &tags;
     int rc = read_sizes(r, &c);
@@ -153,13 +172,14 @@ const ash_cmd_verb ash__cmd_object_add = {
 
 /* ---- ls ---- */
 
+enum { LS_NAMES = ASH_CMD_OBJECT_FIRST_OPTION, LS_DELETED, LS_BY_NAME, LS_PREFIX, LS_LIMIT };
 static const ash_cmd_option ls_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "names", NULL, "just the names"},
-    {0, "deleted", NULL, "deleted objects, too"},
-    {0, "by-name", NULL, "in the order of names; else of changes"},
-    {0, "prefix", "TEXT", "only names that begin so"},
-    {0, "limit", "N", "at most so many"},
+    [LS_NAMES] = {0, "names", NULL, "just the names"},
+    [LS_DELETED] = {0, "deleted", NULL, "deleted objects, too"},
+    [LS_BY_NAME] = {0, "by-name", NULL, "in the order of names; else of changes"},
+    [LS_PREFIX] = {0, "prefix", "TEXT", "only names that begin so"},
+    [LS_LIMIT] = {0, "limit", "N", "at most so many"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -167,7 +187,7 @@ static int ls_stores(ash_cmd_object_run *r, ash_error *err)
 {
     ash_object_status_listing *l = NULL;
     const ash_object_status *st = NULL;
-    bool names = ash__cmd_object_value(r, "names") != NULL && !r->cmd->json;
+    bool names = ash__cmd_object_value(r, LS_NAMES) != NULL && !r->cmd->json;
     int rc = ash_object_manager_list(r->manager, &r->op, &l, err);
     while (rc == 0 && !ferror(stdout)) {
         rc = ash_object_status_listing_next(l, &st, err);
@@ -189,15 +209,15 @@ static int ls(ash_cmd_object_run *r, ash_error *err)
     ash_object_listing *l = NULL;
     if (r->args->count == 0)
         return ls_stores(r, err);
-    o.deleted = ash__cmd_object_value(r, "deleted") != NULL;
-    o.by_name = ash__cmd_object_value(r, "by-name") != NULL;
-    o.prefix = ash__cmd_object_value(r, "prefix");
-    int rc = ash__cmd_object_number(r, "limit", 1, INT64_MAX, &o.limit);
+    o.deleted = ash__cmd_object_value(r, LS_DELETED) != NULL;
+    o.by_name = ash__cmd_object_value(r, LS_BY_NAME) != NULL;
+    o.prefix = ash__cmd_object_value(r, LS_PREFIX);
+    int rc = ash__cmd_object_number(r, LS_LIMIT, 1, INT64_MAX, &o.limit);
     if (rc == 0)
         rc = ash_object_manager_bind(r->manager, r->args->words[0], &r->op, &r->objects, err);
     if (rc == 0)
         rc = ash_object_store_list(r->objects, &o, &r->op, &l, err);
-    return rc == 0 ? ash__cmd_object_print(r, l, ash__cmd_object_value(r, "names") != NULL, err)
+    return rc == 0 ? ash__cmd_object_print(r, l, ash__cmd_object_value(r, LS_NAMES) != NULL, err)
                    : rc;
 }
 
@@ -218,12 +238,13 @@ const ash_cmd_verb ash__cmd_object_ls = {
 
 /* ---- info, status ---- */
 
+enum { INFO_REVISION = ASH_CMD_OBJECT_FIRST_OPTION, INFO_DELETED, INFO_FOLLOW, INFO_ADR };
 static const ash_cmd_option info_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {0, "revision", "N", "as it was then"},
-    {0, "deleted", NULL, "also if it is deleted"},
-    {0, "follow", NULL, "what a link leads to"},
-    {0, "adr", NULL, "as JSON of ADR-20, as NATS' clients store it"},
+    [INFO_REVISION] = {0, "revision", "N", "as it was then"},
+    [INFO_DELETED] = {0, "deleted", NULL, "also if it is deleted"},
+    [INFO_FOLLOW] = {0, "follow", NULL, "what a link leads to"},
+    [INFO_ADR] = {0, "adr", NULL, "as JSON of ADR-20, as NATS' clients store it"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
@@ -245,13 +266,13 @@ static int info(ash_cmd_object_run *r, ash_error *err)
     int64_t revision = 0;
     if (r->args->count < 2)
         return show_status(r, r->objects, err);
-    o.deleted = ash__cmd_object_value(r, "deleted") != NULL;
-    o.follow = ash__cmd_object_value(r, "follow") != NULL;
-    int rc = ash__cmd_object_number(r, "revision", 1, INT64_MAX, &revision);
+    o.deleted = ash__cmd_object_value(r, INFO_DELETED) != NULL;
+    o.follow = ash__cmd_object_value(r, INFO_FOLLOW) != NULL;
+    int rc = ash__cmd_object_number(r, INFO_REVISION, 1, INT64_MAX, &revision);
     o.revision = (uint64_t)revision;
     if (rc == 0)
         rc = ash_object_store_info(r->objects, r->args->words[1], &o, &r->op, &object, err);
-    if (rc == 0 && ash__cmd_object_value(r, "adr") != NULL)
+    if (rc == 0 && ash__cmd_object_value(r, INFO_ADR) != NULL)
         rc = show_adr(object, err);
     else if (rc == 0)
         ash__cmd_object_show(r, object);
@@ -298,15 +319,16 @@ const ash_cmd_verb ash__cmd_object_status = {
 
 /* ---- seal, rm ---- */
 
+enum { FORCE = ASH_CMD_OBJECT_FIRST_OPTION };
 static const ash_cmd_option force_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    {'f', "force", NULL, "of a whole store; else it is refused"},
+    [FORCE] = {'f', "force", NULL, "of a whole store; else it is refused"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
 static int seal(ash_cmd_object_run *r, ash_error *err)
 {
-    if (ash__cmd_object_value(r, "force") == NULL)
+    if (ash__cmd_object_value(r, FORCE) == NULL)
         return ash__cmd_usage(r->cmd,
                               "a sealed store cannot be changed any more, nor unsealed: "
                               "--force seals %s",
@@ -335,7 +357,7 @@ const ash_cmd_verb ash__cmd_object_seal = {
 
 static int rm_store(ash_cmd_object_run *r, ash_error *err)
 {
-    if (ash__cmd_object_value(r, "force") == NULL)
+    if (ash__cmd_object_value(r, FORCE) == NULL)
         return ash__cmd_usage(r->cmd, "--force deletes store %s and all that is in it",
                               r->args->words[0]);
     int rc = ash_object_manager_delete(r->manager, r->args->words[0], &r->op, err);
