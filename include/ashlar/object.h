@@ -599,6 +599,19 @@ typedef struct ash_object_sweep_report {
 int ash_object_store_sweep(ash_object_store *s, const ash_object_sweep_options *opts,
                            const ash_op *op, ash_object_sweep_report *report, ash_error *err);
 
+/* What is over in all object stores of a store, of all its databases: for whoever keeps one open, as
+ * a server does, and sweeps it now and then.  It belongs to one thread. */
+typedef struct ash_object_reaper ash_object_reaper;
+/* The store stays open until the reaper is closed.  *out is yours: ash_object_reaper_close(). */
+int ash_object_reaper_open(ash_store *store, ash_object_reaper **out, ash_error *err);
+/* Sweeps what has expired (report: `expired`, `tombstones`) where something was changed since the
+ * last round or an end has come; of the others it reads the configurations alone.  Trouble with one
+ * object store does not keep the others: the first is returned when all had their turn, and it has
+ * its turn again in the next round. */
+int ash_object_reaper_round(ash_object_reaper *r, const ash_op *op, ash_object_sweep_report *report,
+                            ash_error *err);
+void ash_object_reaper_close(ash_object_reaper *r); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif

@@ -190,6 +190,10 @@ struct ash_object_ops {
     int (*attach)(ash_object_sink *k, const ash_object *object, const ash_op *op, ash_error *err);
     int (*sweep)(ash_object_store *s, const ash_object_sweep_options *opts, const ash_op *op,
                  ash_object_sweep_report *report, ash_error *err);
+    /* When the next object, or what is left of one, is over; 0: none ever is.  An end that comes
+     * earlier by a change comes with a new revision of the store.  NULL: the backend opens on no
+     * store. */
+    int (*next_end)(ash_object_store *s, const ash_op *op, int64_t *ms, ash_error *err);
 };
 
 struct ash_object_backend {

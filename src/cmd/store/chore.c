@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Background work of a server: a thread a kind, which goes round all buckets, then rests nineteen
- * times as long as it has worked. */
+/* Background work of a server: a thread a kind, which goes round all buckets and object stores, then
+ * rests nineteen times as long as it has worked. */
 #include "cmd/kit/cmd.h"
 
 #include "base/clock.h"
@@ -31,6 +31,7 @@ typedef struct chore_kind {
     int64_t every_ms;   /* unless somebody says otherwise */
     /* Bounded work; *count files were done. */
     int (*work)(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err);
+    void (*also)(ash_chore *c); /* once a round, behind the buckets; or NULL */
 } chore_kind;
 
 struct ash_chore {
@@ -43,55 +44,33 @@ struct ash_chore {
     ash_cond changed;
     atomic_bool stopping; /* set under the lock */
     /* Of the thread alone: */
-    int64_t count;    /* in this round */
-    int64_t since_ms; /* files that are older were looked at before */
-    int64_t whole_at; /* when all files were last looked at; 0: not yet */
-    bool unfinished;  /* a bucket was left with work to do */
+    int64_t count;             /* in this round */
+    int64_t since_ms;          /* files that are older were looked at before */
+    int64_t whole_at;          /* when all files were last looked at; 0: not yet */
+    bool unfinished;           /* a bucket was left with work to do */
+    ash_object_reaper *reaper; /* NULL: not yet */
 };
-
-static int expire_in(ash_object_manager *m, const char *name, int64_t *count, ash_error *err)
-{
-    ash_object_sweep_options o = ASH_OBJECT_SWEEP_OPTIONS_INIT;
-    ash_object_sweep_report report = ASH_OBJECT_SWEEP_REPORT_INIT;
-    ash_object_store *s = NULL;
-    ash_op op = ASH_OP_INIT;
-    op.cancel = &ash__cmd_interrupted;
-    o.expired_only = true;
-    int rc = ash_object_manager_bind(m, name, &op, &s, err);
-    if (rc == 0)
-        rc = ash_object_store_sweep(s, &o, &op, &report, err);
-    *count += report.expired;
-    ash_object_store_close(s);
-    return rc;
-}
-
-/* The bucket objects.NAME, or objects.NAME.N, is an object store's, whose objects end by themselves. */
-static int expire_objects(ash_chore *c, const ash_bucket *b, int64_t *count, ash_error *err)
-{
-    static const char prefix[] = "objects.";
-    ash_object_manager_options o = ASH_OBJECT_MANAGER_OPTIONS_INIT;
-    ash_object_manager *m = NULL;
-    ash_error own = ASH_ERROR_INIT;
-    size_t head = strlen(prefix);
-    if (strncmp(ash_bucket_name(b), prefix, head) != 0)
-        return 0;
-    const char *rest = ash_bucket_name(b) + head;
-    char *name = ash__strndup(rest, strcspn(rest, "."));
-    o.db = ash_bucket_db(b);
-    int rc = ash_object_manager_new(c->store, &o, &m, &own);
-    if (rc == 0)
-        rc = expire_in(m, name, count, &own);
-    ash_object_manager_close(m);
-    ash__free(name);
-    /* Somebody's own bucket of such a name, or a store that is just deleted. */
-    rc = rc == ASH_EINVAL ? 0 : rc;
-    return ash__unless(ASH_ENOTFOUND, rc, &own, err);
-}
 
 static int expire(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err)
 {
-    int rc = ash_bucket_expire(b, FILES_AT_ONCE, count, more, err);
-    return rc == 0 ? expire_objects(c, b, count, err) : rc;
+    (void)c;
+    return ash_bucket_expire(b, FILES_AT_ONCE, count, more, err);
+}
+
+static void expire_objects(ash_chore *c)
+{
+    ash_object_sweep_report report = ASH_OBJECT_SWEEP_REPORT_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    ash_op op = ASH_OP_INIT;
+    op.cancel = &ash__cmd_interrupted;
+    int rc = c->reaper == NULL ? ash_object_reaper_open(c->store, &c->reaper, &err) : 0;
+    if (rc == 0)
+        rc = ash_object_reaper_round(c->reaper, &op, &report, &err);
+    if (rc != 0 && rc != ASH_EINTERRUPTED)
+        ash__log(ASH_LOG_WARN, "cannot expire objects: %s", err.text);
+    if (report.expired > 0)
+        ash__log(ASH_LOG_INFO, "%" PRId64 " object%s expired", report.expired,
+                 ash__cmd_s(report.expired));
 }
 
 static int sum(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err)
@@ -107,8 +86,9 @@ static int sum(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_erro
 }
 
 static const chore_kind kinds[] = {
-    [ASH_CHORE_EXPIRE] = {"expire files", "expired", ".attributes", EXPIRE_EVERY_MS, expire},
-    [ASH_CHORE_SUM] = {"compute digests", "given a digest", ".files", SUM_EVERY_MS, sum},
+    [ASH_CHORE_EXPIRE] = {"expire files", "expired", ".attributes", EXPIRE_EVERY_MS, expire,
+                          expire_objects},
+    [ASH_CHORE_SUM] = {"compute digests", "given a digest", ".files", SUM_EVERY_MS, sum, NULL},
 };
 
 /* A bucket with much to do is left after a while, so that the others have their turn. */
@@ -155,6 +135,8 @@ static void go_round(ash_chore *c)
     if (c->count > 0)
         ash__log(ASH_LOG_INFO, "%" PRId64 " file%s %s", c->count, ash__cmd_s(c->count),
                  c->kind->done);
+    if (c->kind->also != NULL && !atomic_load(&c->stopping))
+        c->kind->also(c);
 }
 
 static void *run(void *arg)
@@ -212,6 +194,7 @@ void ash__chore_stop(ash_chore *c)
     ash__cond_broadcast(&c->changed);
     ash__mutex_unlock(&c->lock);
     pthread_join(c->thread, NULL);
+    ash_object_reaper_close(c->reaper);
     ash__cond_release(&c->changed);
     ash__mutex_release(&c->lock);
     ash__free(c);

@@ -52,6 +52,7 @@ static const ash_object_ops ops = {
     .detach = ash__docs_detach,
     .attach = ash__docs_attach,
     .sweep = ash__docs_sweep,
+    .next_end = ash__docs_next_end,
 };
 
 static void learn_capabilities(ash_object_manager *m, const ash_capabilities *can)

@@ -140,6 +140,7 @@ int ash__docs_lock(ash_object_store *s, const char *name, const ash_lock_options
                    ash_lock **out, ash_error *err);
 int ash__docs_sweep(ash_object_store *s, const ash_object_sweep_options *opts, const ash_op *op,
                     ash_object_sweep_report *report, ash_error *err);
+int ash__docs_next_end(ash_object_store *s, const ash_op *op, int64_t *ms, ash_error *err);
 
 extern const ash_object_backend ash__object_backend_docs;
 

@@ -77,6 +77,32 @@ int ash__docs_expire(ash_docs *s, const ash_op *op, bool dry_run, int64_t *objec
     return rc;
 }
 
+int ash__docs_next_end(ash_object_store *base, const ash_op *op, int64_t *ms, ash_error *err)
+{
+    ash_docs *s = ash__docs(base);
+    ash_find_options o = ash__docs_find_options(op);
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    bson_t *filter = BCON_NEW("expires", "{", "$exists", BCON_BOOL(true), "}");
+    bson_t *sort = BCON_NEW("expires", BCON_INT32(1));
+    o.sort = sort;
+    o.limit = 1;
+    *ms = 0;
+    int rc = ash_collection_find(s->meta, filter, &o, &cursor, err);
+    if (rc == 0)
+        rc = ash_cursor_next(cursor, &doc, err);
+    if (rc == 0 && doc.data != NULL) {
+        ash_object *next = NULL;
+        rc = ash__docs_object(doc, &next, err);
+        *ms = rc == 0 ? next->expires_ms : 0;
+        ash_object_free(next);
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(sort);
+    bson_destroy(filter);
+    return rc;
+}
+
 /* ---- files ---- */
 
 typedef struct orphan_call {
