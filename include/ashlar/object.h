@@ -142,6 +142,7 @@ typedef struct ash_object_capabilities {
     bool digests;        /* other than SHA-256 */
     bool archive;        /* as a source */
     bool tombstone_ttl;
+    bool chunk_sizes; /* of stores */
 } ash_object_capabilities;
 #define ASH_OBJECT_CAPABILITIES_INIT ASH_OPTIONS_INIT(ash_object_capabilities)
 int ash_object_manager_capabilities(ash_object_manager *m, ash_object_capabilities *out,
@@ -197,6 +198,10 @@ int ash_object_manager_delete(ash_object_manager *m, const char *name, const ash
 /* All stores, by name.  *out is yours: ash_object_status_listing_free(). */
 int ash_object_manager_list(ash_object_manager *m, const ash_op *op,
                             ash_object_status_listing **out, ash_error *err);
+/* Docs: the names of all collections that are part of object stores, appended to an array, so that
+ * who copies or looks after collections can leave them to the object stores. */
+int ash_object_manager_collections(ash_object_manager *m, const ash_op *op, bson_t *names,
+                                   ash_error *err);
 /* Borrowed until the next call on the listing; NULL at the end. */
 int ash_object_status_listing_next(ash_object_status_listing *l, const ash_object_status **out,
                                    ash_error *err);
@@ -526,6 +531,12 @@ typedef struct ash_object_copy_options {
     void *each_ctx;
     ash_progress_fn progress; /* "bytes", done, all that there are to copy */
     void *progress_ctx;
+    bool versions;        /* what a name had before, too, oldest first, where both stores keep it */
+    bool refuse_existing; /* as keep_existing, but counted as failed: ASH_EEXISTS.  With `versions`
+                             an earlier version of the source is no other object */
+    /* Each that is left out, and why; or NULL.  Borrowed for the call. */
+    void (*failed)(void *ctx, const ash_object *o, const ash_error *why);
+    void *failed_ctx;
 } ash_object_copy_options;
 #define ASH_OBJECT_COPY_OPTIONS_INIT ASH_OPTIONS_INIT(ash_object_copy_options)
 typedef struct ash_object_copy_report {
@@ -534,15 +545,30 @@ typedef struct ash_object_copy_report {
     int64_t bytes;
     int64_t skipped; /* that the target has already */
     int64_t failed;
+    int64_t versions; /* earlier ones that were copied, or would be, deletions among them */
 } ash_object_copy_report;
 #define ASH_OBJECT_COPY_REPORT_INIT ASH_OPTIONS_INIT(ash_object_copy_report)
 /* Between any two stores: bytes, and what is said of them.  Digests are compared on both sides.
  * What the target has with the same digest and meta is skipped, so that the same call goes on where
  * it was interrupted.  One that is damaged is counted and left out, the others are brought:
- * ASH_EPARTIAL at the end.  The report is filled in any case. */
+ * ASH_EPARTIAL at the end.  The report is filled in any case.  Revisions and times of change are the
+ * target's.  An archived object arrives with its bytes: from the attached archive, or the one of that
+ * name beside `from`.  A link takes the place of another object in two commits. */
 int ash_object_store_copy(ash_object_store *from, ash_object_store *to,
                           const ash_object_copy_options *opts, const ash_op *op,
                           ash_object_copy_report *report, ash_error *err);
+
+/* Before a copy: what `to` has no room for, by its names, appended to the array `lost`: fields of the
+ * configuration, and of objects "digest" and "ttl_ms", for which they are looked at.  opts: as the
+ * copy's.  ASH_EUNSUPPORTED: `to` takes no changes at all. */
+int ash_object_store_losses(ash_object_store *from, ash_object_manager *to,
+                            const ash_object_copy_options *opts, const ash_op *op, bson_t *lost,
+                            ash_error *err);
+/* A configuration as far as m has it.  Without `versions` no earlier ones are kept where m cannot.
+ * What is left out is appended to the array `lost` (or NULL), but for where data lies (storage,
+ * replicas, cluster, placement tags).  Pointers stay those of config. */
+int ash_object_config_fit(const ash_object_config *config, ash_object_manager *m, bool versions,
+                          ash_object_config *out, bson_t *lost, ash_error *err);
 
 typedef struct ash_object_archive_options {
     size_t size;

@@ -134,13 +134,17 @@ const char *ash__object_config_difference(const ash_object_config *a, const ash_
     return NULL;
 }
 
-int ash__object_config_allowed(const ash_object_config *c, const ash_object_capabilities *can,
-                               ash_error *err)
+enum { FIELDS = 13 };
+
+typedef struct field_row {
+    const char *field;
+    bool wanted, can;
+} field_row;
+
+static void list_fields(const ash_object_config *c, const ash_object_capabilities *can,
+                        field_row out[FIELDS])
 {
-    const struct {
-        const char *field;
-        bool wanted, can;
-    } rows[] = {
+    const field_row rows[FIELDS] = {
         {"metadata", c->metadata != NULL, can->metadata},
         {"compression", c->compression, can->compression},
         {"storage", c->storage != ASH_OBJECT_STORAGE_FILE, can->placement},
@@ -152,11 +156,64 @@ int ash__object_config_allowed(const ash_object_config *c, const ash_object_capa
         {"tombstone_ttl_ms", c->tombstone_ttl_ms != 0, can->tombstone_ttl},
         {"max_object_bytes", c->max_object_bytes != 0, can->limits},
         {"max_objects", c->max_objects != 0, can->limits},
-        {"digest", c->digest != ASH_DIGEST_SHA256, can->digests},
+        {"digest", c->digest != 0 && c->digest != ASH_DIGEST_SHA256, can->digests},
+        {"chunk_size", c->chunk_size != 0 && c->chunk_size != ASH_OBJECT_CHUNK_SIZE_DEFAULT,
+         can->chunk_sizes},
     };
-    for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++)
+    memcpy(out, rows, sizeof rows);
+}
+
+int ash__object_config_allowed(const ash_object_config *c, const ash_object_capabilities *can,
+                               ash_error *err)
+{
+    field_row rows[FIELDS];
+    list_fields(c, can, rows);
+    for (size_t i = 0; i < FIELDS; i++)
         if (rows[i].wanted && !rows[i].can)
             return ash__fail(err, ASH_EUNSUPPORTED, "%s: object stores here (%s) do not have it",
                              rows[i].field, can->backend);
     return 0;
+}
+
+void ash__object_append(bson_t *array, const char *text)
+{
+    char buf[12];
+    const char *key;
+    bson_uint32_to_string(bson_count_keys(array), &key, buf, sizeof buf);
+    BSON_APPEND_UTF8(array, key, text);
+}
+
+/* Where data lies is the target's matter. */
+static bool is_placement(const char *field)
+{
+    static const char *const fields[] = {"storage", "replicas", "cluster", "placement_tags"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++)
+        if (strcmp(field, fields[i]) == 0)
+            return true;
+    return false;
+}
+
+void ash__object_config_reduce(ash_object_config *c, const ash_object_capabilities *can,
+                               bson_t *lost)
+{
+    field_row rows[FIELDS];
+    list_fields(c, can, rows);
+    for (size_t i = 0; i < FIELDS; i++)
+        if (rows[i].wanted && !rows[i].can && lost != NULL && !is_placement(rows[i].field))
+            ash__object_append(lost, rows[i].field);
+    if (!can->placement) {
+        c->storage = ASH_OBJECT_STORAGE_FILE;
+        c->replicas = 0;
+        c->cluster = NULL;
+        c->placement_tags = NULL;
+    }
+    c->metadata = can->metadata ? c->metadata : NULL;
+    c->compression = c->compression && can->compression;
+    c->keep_last = can->versions ? c->keep_last : 0;
+    c->keep_within_ms = can->versions ? c->keep_within_ms : 0;
+    c->tombstone_ttl_ms = can->tombstone_ttl ? c->tombstone_ttl_ms : 0;
+    c->max_object_bytes = can->limits ? c->max_object_bytes : 0;
+    c->max_objects = can->limits ? c->max_objects : 0;
+    c->digest = can->digests ? c->digest : 0;
+    c->chunk_size = can->chunk_sizes ? c->chunk_size : 0;
 }

@@ -1,57 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From one store to another, of any backends. */
-#include "object/transfer.h"
+#include "object/copy.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "bson/value.h"
 
 #include <string.h>
 
-typedef struct copy_run {
-    ash_object_transfer transfer;
-    const ash_object_copy_options *opts;
-    ash_object_copy_report *report;
-} copy_run;
-
-/* ---- what the target has ---- */
-
-static bool same_field(const ash_object *a, const ash_object *b, const char *field)
-{
-    bson_iter_t x, y;
-    bool has_x = bson_iter_init_find(&x, a->document, field);
-    bool has_y = bson_iter_init_find(&y, b->document, field);
-    if (!has_x || !has_y)
-        return has_x == has_y;
-    return ash__value_identical(ash__value_of_iter(&x), ash__value_of_iter(&y));
-}
-
-/* A link into the store that is copied leads into the copy. */
-static const char *link_store(const copy_run *c, const ash_object *o)
-{
-    return strcmp(o->link_store, c->transfer.from->name) == 0 ? c->transfer.to->name
-                                                              : o->link_store;
-}
-
-static bool is_same(const copy_run *c, const ash_object *a, const ash_object *b)
-{
-    static const char *const fields[] = {"description", "headers", "metadata",
-                                         "tags",        "size",    "digest"};
-    if (ash_object_is_link(a) != ash_object_is_link(b) || a->deleted != b->deleted)
-        return false;
-    if (ash_object_is_link(a))
-        return strcmp(link_store(c, a), b->link_store) == 0 &&
-               strcmp(a->link_name != NULL ? a->link_name : "",
-                      b->link_name != NULL ? b->link_name : "") == 0;
-    for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++)
-        if (!same_field(a, b, fields[i]))
-            return false;
-    return true;
-}
-
 /* Or NULL. */
-static int look(copy_run *c, const char *name, ash_object **out, ash_error *err)
+static int look(ash_copy_run *c, const char *name, ash_object **out, ash_error *err)
 {
     ash_object_read_options o = ASH_OBJECT_READ_OPTIONS_INIT;
     ash_error own = ASH_ERROR_INIT;
@@ -61,106 +18,202 @@ static int look(copy_run *c, const char *name, ash_object **out, ash_error *err)
     return ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
 
-/* ---- bringing one ---- */
+/* ---- what is to be brought of a name ---- */
 
-static int bring_bytes(copy_run *c, const ash_object *object, const ash_object_change_options *o,
-                       ash_error *err)
+/* The source's, oldest first, from `first` on. */
+typedef struct plan {
+    ash_copy_past past;
+    size_t first;
+    bool other; /* the target has something else there */
+} plan;
+
+static bool is_live(const ash_object *o)
 {
-    ash_object_said said;
-    ash_object_writer *w = NULL;
-    ash__object_said(object, c->transfer.to, &said);
-    int rc = ash_object_store_open_writer(c->transfer.to, &said.meta, o, c->transfer.op, &w, err);
+    return o != NULL && !o->deleted;
+}
+
+/* As many as the target would forget again need not be brought. */
+static void trim(const ash_copy_run *c, plan *p)
+{
+    size_t most = c->most >= 0 ? (size_t)c->most + 1 : p->past.count;
+    size_t surplus = p->past.count > most ? p->past.count - most : 0;
+    for (size_t i = 0; i < surplus; i++)
+        ash_object_free(p->past.items[i]);
+    p->past.count -= surplus;
+    memmove(p->past.items, p->past.items + surplus, p->past.count * sizeof *p->past.items);
+}
+
+static int plan_with_past(ash_copy_run *c, const ash_object *object, const ash_object *there,
+                          plan *p, ash_error *err)
+{
+    ash_copy_past target = {NULL, 0, 0};
+    bool known = true;
+    int rc = ash__copy_past(c->transfer.from, object->name, c->transfer.op, &p->past, err);
+    if (rc == 0 && p->past.count == 0)
+        return ash__fail(err, ASH_ECONFLICT, "%.200s is not there any more", object->name);
+    if (rc == 0 && c->keeps_past)
+        trim(c, p);
+    if (rc == 0 && c->keeps_past && there != NULL)
+        rc = ash__copy_past(c->transfer.to, object->name, c->transfer.op, &target, err);
+    else if (rc == 0 && there != NULL) {
+        target.items = ash__alloc_array(1, sizeof *target.items);
+        target.items[target.count++] = ash_object_copy(there);
+    }
     if (rc == 0)
-        rc = ash__transfer_bytes(&c->transfer, object, w, err);
-    if (rc == 0)
-        rc = ash_object_writer_finish(w, NULL, NULL, err);
-    ash_object_writer_free(w);
+        rc = ash__copy_align(c, &p->past, &target, &p->first, &known, err);
+    p->other = !known && is_live(there);
+    p->first = known ? p->first : 0;
+    /* What a deletion ended was forgotten. */
+    while (there == NULL && p->first < p->past.count && p->past.items[p->first]->deleted)
+        p->first++;
+    ash__copy_past_release(&target);
     return rc;
 }
 
-static int bring_link(copy_run *c, const ash_object *object, const ash_object_change_options *o,
+static int plan_alone(ash_copy_run *c, const ash_object *object, const ash_object *there, plan *p,
                       ash_error *err)
 {
-    ash_object_store *to = c->transfer.to;
-    bson_t *set = BCON_NEW("bucket", BCON_UTF8(to->name), "options", "{", "link", "{", "bucket",
-                           BCON_UTF8(link_store(c, object)), "name",
-                           BCON_UTF8(object->link_name != NULL ? object->link_name : ""), "}", "}",
-                           "expires", BCON_NULL, "revision", BCON_NULL, "mtime", BCON_NULL);
-    ash_object_request r = {object->name, o, c->transfer.op};
-    ash_object *link = NULL, *made = NULL;
-    int rc = ash__object_set(object, set, &link, err);
-    if (rc == 0)
-        rc = to->manager->ops->link(to, &r, link, &made, err);
-    ash_object_free(link);
-    ash_object_free(made);
-    bson_destroy(set);
+    bool same = there == NULL && object->deleted;
+    int rc = there != NULL ? ash__copy_compare(c, object, there, &same, err) : 0;
+    p->past.items = ash__alloc_array(1, sizeof *p->past.items);
+    p->past.items[p->past.count++] = ash_object_copy(object);
+    p->first = same ? 1 : 0;
+    p->other = is_live(there);
     return rc;
 }
 
-static int bring(copy_run *c, const ash_object *object, const ash_object *there, ash_error *err)
+/* Where the target keeps no versions, the source's are but looked at: is it just behind? */
+static int make_plan(ash_copy_run *c, const ash_object *object, const ash_object *there, plan *p,
+                     ash_error *err)
 {
-    ash_object_change_options o = ASH_OBJECT_CHANGE_OPTIONS_INIT;
-    o.if_revision = there != NULL ? there->revision : 0;
-    o.if_absent = there == NULL;
-    if (object->expires_ms != 0 && c->transfer.to->manager->can.object_ttl) {
-        o.ttl_ms = object->expires_ms - ash__clock_wall_ms();
-        o.ttl_ms = o.ttl_ms > 0 ? o.ttl_ms : 1;
-    }
-    if (object->deleted) {
-        o.ttl_ms = 0;
-        return ash_object_store_delete(c->transfer.to, object->name, &o, c->transfer.op, NULL, err);
-    }
-    return ash_object_is_link(object) ? bring_link(c, object, &o, err)
-                                      : bring_bytes(c, object, &o, err);
+    memset(p, 0, sizeof *p);
+    if (c->keeps_past)
+        return plan_with_past(c, object, there, p, err);
+    int rc = plan_alone(c, object, there, p, err);
+    if (rc != 0 || p->first == p->past.count || !p->other || !c->reads_past)
+        return rc;
+    plan whole = {{NULL, 0, 0}, 0, false};
+    rc = plan_with_past(c, object, there, &whole, err);
+    p->other = whole.other;
+    ash__copy_past_release(&whole.past);
+    return rc;
 }
 
-static int told(const copy_run *c, const ash_object *object, ash_error *err)
+/* ---- bringing it ---- */
+
+static int bring_one(ash_copy_run *c, const ash_object *o, ash_object **there, bool final,
+                     ash_error *err)
+{
+    ash_object *made = NULL;
+    int rc = c->opts->dry_run ? 0 : ash__copy_bring(c, o, *there, final, &made, err);
+    if (rc != 0)
+        return rc;
+    if (!c->opts->dry_run) {
+        ash_object_free(*there);
+        *there = made;
+    }
+    c->report->versions += final ? 0 : 1;
+    c->report->bytes += o->size;
+    return 0;
+}
+
+static int bring_all(ash_copy_run *c, const plan *p, ash_object **there, ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = p->first; rc == 0 && i + 1 < p->past.count; i++)
+        c->transfer.total += p->past.items[i]->size;
+    for (size_t i = p->first; rc == 0 && i < p->past.count; i++)
+        rc = bring_one(c, p->past.items[i], there, i + 1 == p->past.count, err);
+    return rc;
+}
+
+static int told(const ash_copy_run *c, const ash_object *object, ash_error *err)
 {
     if (c->opts->each == NULL || c->opts->each(c->opts->each_ctx, object))
         return 0;
     return ash__fail(err, ASH_EINTERRUPTED, "stopped");
 }
 
-/* Changed or gone since it was listed: the next run brings it. */
+/* Damaged, or what the target cannot take; or changed or gone since it was listed: the next run
+ * brings that. */
 static bool is_passed_over(int rc)
 {
-    return rc == ASH_ECONFLICT || rc == ASH_ENOTFOUND || rc == ASH_ECONDITION;
+    static const int codes[] = {ASH_ECORRUPT,   ASH_ECONFLICT,   ASH_ENOTFOUND,
+                                ASH_ECONDITION, ASH_ENOREVISION, ASH_EEXISTS,
+                                ASH_EINVAL,     ASH_ETOOBIG,     ASH_ESTATE};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(codes); i++)
+        if (rc == codes[i])
+            return true;
+    return false;
 }
 
-static int copy_one(copy_run *c, const ash_object *object, ash_error *err)
+static int pass_over(ash_copy_run *c, const ash_object *object, const ash_error *why)
+{
+    c->report->failed++;
+    if (c->opts->failed != NULL)
+        c->opts->failed(c->opts->failed_ctx, object, why);
+    return 0;
+}
+
+/* Bytes in an archive are beside the source, unless somebody said where. */
+static int find_archive(ash_copy_run *c, const ash_object *object, ash_object_store **out,
+                        ash_error *err)
+{
+    ash_object_store *from = c->transfer.from;
+    *out = NULL;
+    if (object->archive_store == NULL || from->archive != NULL)
+        return 0;
+    ash_error own = ASH_ERROR_INIT;
+    int rc =
+        ash_object_manager_bind(from->manager, object->archive_store, c->transfer.op, out, &own);
+    from->archive = *out;
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* which reading says better */
+}
+
+static int copy_name(ash_copy_run *c, const ash_object *object, ash_object **there, bool *brought,
+                     ash_error *err)
+{
+    plan p;
+    int rc = make_plan(c, object, *there, &p, err);
+    bool there_already = rc == 0 && p.first == p.past.count;
+    bool left = rc == 0 && !there_already && p.other && c->opts->keep_existing;
+    if (rc == 0 && !there_already && p.other && c->opts->refuse_existing)
+        rc = ash__fail(err, ASH_EEXISTS, "the target has another object of that name");
+    *brought = rc == 0 && !there_already && !left;
+    if (*brought)
+        rc = bring_all(c, &p, there, err);
+    ash__copy_past_release(&p.past);
+    return rc;
+}
+
+static int copy_one(ash_copy_run *c, const ash_object *object, ash_error *err)
 {
     ash_object *there = NULL;
-    int rc = look(c, object->name, &there, err);
-    if (rc != 0)
-        return rc;
-    bool skip = there != NULL ? is_same(c, object, there) : object->deleted;
-    bool other = there != NULL && !there->deleted && c->opts->keep_existing;
-    if (skip || other) {
-        c->report->skipped++;
-        c->transfer.total -= object->size;
-        ash_object_free(there);
-        return 0;
-    }
+    ash_object_store *archive = NULL;
     ash_error own = ASH_ERROR_INIT;
-    rc = c->opts->dry_run ? 0 : bring(c, object, there, &own);
+    bool brought = false;
+    int rc = look(c, object->name, &there, &own);
+    if (rc == 0)
+        rc = find_archive(c, object, &archive, &own);
+    if (rc == 0)
+        rc = copy_name(c, object, &there, &brought, &own);
+    if (archive != NULL)
+        c->transfer.from->archive = NULL;
+    ash_object_store_close(archive);
     ash_object_free(there);
-    if (rc == ASH_ECORRUPT || is_passed_over(rc)) {
-        c->report->failed++;
-        return 0;
-    }
-    if (rc != 0) {
-        if (err != NULL)
-            *err = own;
-        return rc;
-    }
-    c->report->objects++;
-    c->report->bytes += object->size;
-    return told(c, object, err);
+    if (is_passed_over(rc))
+        return pass_over(c, object, &own);
+    if (rc != 0)
+        return ash__unless(0, rc, &own, err);
+    c->report->objects += brought ? 1 : 0;
+    c->report->skipped += brought ? 0 : 1;
+    c->transfer.total -= brought ? 0 : object->size;
+    return brought ? told(c, object, err) : 0;
 }
 
 /* ---- all of them ---- */
 
-static int list(const copy_run *c, ash_object_listing **out, ash_error *err)
+static int list(const ash_copy_run *c, ash_object_listing **out, ash_error *err)
 {
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
     o.prefix = c->opts->prefix;
@@ -169,7 +222,7 @@ static int list(const copy_run *c, ash_object_listing **out, ash_error *err)
     return ash_object_store_list(c->transfer.from, &o, c->transfer.op, out, err);
 }
 
-static int add_up(copy_run *c, ash_error *err)
+static int add_up(ash_copy_run *c, ash_error *err)
 {
     ash_object_listing *l = NULL;
     const ash_object *o = NULL;
@@ -186,7 +239,7 @@ static int add_up(copy_run *c, ash_error *err)
     return rc;
 }
 
-static int copy_all(copy_run *c, ash_error *err)
+static int copy_all(ash_copy_run *c, ash_error *err)
 {
     ash_object_listing *l = NULL;
     const ash_object *o = NULL;
@@ -202,8 +255,26 @@ static int copy_all(copy_run *c, ash_error *err)
     ash_object_listing_free(l);
     if (rc == 0 && c->report->failed > 0)
         rc = ash__fail(err, ASH_EPARTIAL,
-                       "%lld objects were left out: damaged, or changed meanwhile",
-                       (long long)c->report->failed);
+                       "%lld object%s left out: damaged, changed meanwhile, or refused",
+                       (long long)c->report->failed, c->report->failed == 1 ? " was" : "s were");
+    return rc;
+}
+
+/* Does the target keep what a name had before? */
+static int choose_past(ash_copy_run *c, ash_error *err)
+{
+    ash_object_store *to = c->transfer.to;
+    ash_object_status *st = NULL;
+    c->reads_past = c->opts->versions && c->transfer.from->manager->can.versions;
+    if (!c->reads_past || !to->manager->can.versions)
+        return 0;
+    int rc = ash_object_store_status(to, c->transfer.op, &st, err);
+    if (rc == 0) {
+        const ash_object_config *k = &st->config.config;
+        c->keeps_past = k->keep_last != 0 || k->keep_within_ms != 0;
+        c->most = k->keep_within_ms == 0 ? k->keep_last : -1;
+    }
+    ash_object_status_free(st);
     return rc;
 }
 
@@ -219,14 +290,16 @@ int ash_object_store_copy(ash_object_store *from, ash_object_store *to,
     if (rc == 0)
         rc = ash__object_outside(&own, err);
     if (rc == 0) {
-        copy_run c = {.transfer = {.from = from,
-                                   .to = to,
-                                   .op = &own,
-                                   .progress = o.progress,
-                                   .progress_ctx = o.progress_ctx},
-                      .opts = &o,
-                      .report = &own_report};
-        rc = copy_all(&c, err);
+        ash_copy_run c = {.transfer = {.from = from,
+                                       .to = to,
+                                       .op = &own,
+                                       .progress = o.progress,
+                                       .progress_ctx = o.progress_ctx},
+                          .opts = &o,
+                          .report = &own_report};
+        rc = choose_past(&c, err);
+        if (rc == 0)
+            rc = copy_all(&c, err);
     }
     if (report != NULL)
         (void)ash__out_copy(report, &own_report, sizeof own_report, NULL);

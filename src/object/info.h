@@ -92,6 +92,11 @@ const char *ash__object_config_difference(const ash_object_config *a, const ash_
 int ash__object_config_allowed(const ash_object_config *c, const ash_object_capabilities *can,
                                ash_error *err);
 
+/* Without what these capabilities exclude, whose names are appended to `lost` (or NULL). */
+void ash__object_config_reduce(ash_object_config *c, const ash_object_capabilities *can,
+                               bson_t *lost);
+void ash__object_append(bson_t *array, const char *text);
+
 struct ash_object_status {
     ash_object_config_copy config;
     bool sealed, compressed;

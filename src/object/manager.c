@@ -191,3 +191,12 @@ int ash_object_manager_list(ash_object_manager *m, const ash_op *op,
     }
     return rc;
 }
+
+int ash_object_manager_collections(ash_object_manager *m, const ash_op *op, bson_t *names,
+                                   ash_error *err)
+{
+    ash_assert(m != NULL && names != NULL);
+    ash_op own = ash__op_of(op);
+    int rc = ash__object_require(m, m->ops->collections != NULL, "collections", err);
+    return rc == 0 ? m->ops->collections(m, &own, names, err) : rc;
+}

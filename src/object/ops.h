@@ -107,6 +107,8 @@ struct ash_object_ops {
     int (*remove)(ash_object_manager *m, const char *name, const ash_op *op, ash_error *err);
     int (*list)(ash_object_manager *m, const ash_op *op, ash_object_status_listing *out,
                 ash_error *err);
+    /* Names of collections, by ash__object_append.  NULL: the backend opens on no store. */
+    int (*collections)(ash_object_manager *m, const ash_op *op, bson_t *names, ash_error *err);
 
     /* ---- stores ---- */
 

@@ -2,6 +2,7 @@
 #include "object/transfer.h"
 
 #include "base/mem.h"
+#include "bucket/hasher.h"
 
 #include <string.h>
 
@@ -20,6 +21,7 @@ void ash__object_said(const ash_object *o, const ash_object_store *to, ash_objec
     m->metadata = ash__object_view(o, "metadata", &out->metadata) ? &out->metadata : NULL;
     m->tags = ash__object_view(o, "tags", &out->tags) ? &out->tags : NULL;
     m->chunk_size = o->chunk_size <= ASH_CHUNK_SIZE_MAX ? o->chunk_size : 0;
+    m->encoding = to->manager->can.encoding ? o->encoding : NULL;
     if (to->manager->can.digests && ash__digest_parse(o->digest, &kind, bytes, &len))
         m->digest = kind;
 }
@@ -64,19 +66,64 @@ static int compare(const ash_object *object, const ash_object_writer *w, ash_err
     return ash__fail(err, ASH_ECORRUPT, "the bytes of %.200s do not give its digest", object->name);
 }
 
+static int open_reader(ash_object_transfer *t, const ash_object *object, ash_object_reader **out,
+                       ash_error *err)
+{
+    ash_object_read_options o = ASH_OBJECT_READ_OPTIONS_INIT;
+    o.no_follow = true;
+    o.revision = object->ended_ms != 0 ? object->revision : 0; /* an earlier version */
+    int rc = ash_object_store_open_reader(t->from, object->name, &o, t->op, out, err);
+    if (rc == 0 && ash_object_reader_object(*out)->revision != object->revision)
+        rc = ash__fail(err, ASH_ECONFLICT, "%.200s was changed meanwhile", object->name);
+    return rc;
+}
+
 int ash__transfer_bytes(ash_object_transfer *t, const ash_object *object, ash_object_writer *w,
                         ash_error *err)
 {
-    ash_object_read_options o = ASH_OBJECT_READ_OPTIONS_INIT;
     ash_object_reader *r = NULL;
-    o.no_follow = true;
-    int rc = ash_object_store_open_reader(t->from, object->name, &o, t->op, &r, err);
-    if (rc == 0 && ash_object_reader_object(r)->revision != object->revision)
-        rc = ash__fail(err, ASH_ECONFLICT, "%.200s was changed meanwhile", object->name);
+    int rc = open_reader(t, object, &r, err);
     if (rc == 0)
         rc = pump(t, r, w, err);
     ash_object_reader_free(r);
     if (rc == 0)
         rc = ash_object_writer_seal(w, err);
     return rc == 0 ? compare(object, w, err) : rc;
+}
+
+static int hash_all(ash_object_reader *r, ash_hasher *h, ash_error *err)
+{
+    uint8_t *piece = ash__try_alloc(PIECE);
+    size_t got = 1;
+    int rc = 0;
+    if (piece == NULL)
+        return ash__fail(err, ASH_ENOMEM, "no memory for %d bytes", PIECE);
+    while (rc == 0 && got > 0) {
+        rc = ash_object_reader_read(r, piece, PIECE, &got, err);
+        if (rc == 0)
+            ash__hasher_add(h, piece, got);
+        ash__hasher_drain(h, 0);
+    }
+    ash__free(piece);
+    return rc;
+}
+
+int ash__transfer_digest(ash_object_transfer *t, const ash_object *object, ash_digest_kind kind,
+                         char out[64], ash_error *err)
+{
+    ash_object_reader *r = NULL;
+    ash_digests d;
+    ash_hasher *h = ash__hasher_new();
+    int rc = ash__hasher_choose(h, (unsigned)kind)
+                 ? open_reader(t, object, &r, err)
+                 : ash__fail(err, ASH_EUNSUPPORTED, "no such digest");
+    if (rc == 0)
+        rc = hash_all(r, h, err);
+    if (rc == 0) {
+        ash__hasher_finish(h, &d);
+        ash__digest_text_from_hex(kind, ash__digests_get(&d, kind), out);
+    }
+    ash_object_reader_free(r);
+    ash__hasher_free(h);
+    return rc;
 }

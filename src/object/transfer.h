@@ -26,6 +26,10 @@ typedef struct ash_object_transfer {
 int ash__transfer_bytes(ash_object_transfer *t, const ash_object *object, ash_object_writer *w,
                         ash_error *err);
 
+/* The bytes' digest of another kind, in the ADR's notation: they are read for it. */
+int ash__transfer_digest(ash_object_transfer *t, const ash_object *object, ash_digest_kind kind,
+                         char out[64], ash_error *err);
+
 /* Of a sealed writer. */
 const ash_object *ash__object_writer_object(const ash_object_writer *w);
 ash_object_sink *ash__object_writer_sink(const ash_object_writer *w);

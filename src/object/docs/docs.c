@@ -25,6 +25,7 @@ static const ash_object_ops ops = {
     .update = ash__docs_configure,
     .remove = ash__docs_remove,
     .list = ash__docs_list_stores,
+    .collections = ash__docs_collections,
     .unbind = ash__docs_unbind,
     .status = ash__docs_status,
     .seal = ash__docs_seal,
@@ -75,6 +76,7 @@ static void learn_capabilities(ash_object_manager *m, const ash_capabilities *ca
         .digests = true,
         .archive = true,
         .tombstone_ttl = true,
+        .chunk_sizes = true,
     };
 }
 
@@ -86,7 +88,7 @@ static int open_on(ash_store *store, const ash_object_manager_options *opts,
     ash_collection *stores = NULL;
     int rc = ash_store_capabilities(store, &can, err);
     if (rc == 0)
-        rc = ash_collection_new(store, db, "objects.stores", &stores, err);
+        rc = ash_collection_new(store, db, ASH_DOCS_STORES, &stores, err);
     if (rc != 0)
         return rc;
     ash_docs_manager *m = ash__new(ash_docs_manager);

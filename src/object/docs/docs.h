@@ -20,6 +20,8 @@
 
 #include "object/ops.h"
 
+#define ASH_DOCS_STORES "objects.stores"
+
 typedef struct ash_docs_manager {
     ash_object_manager base;
     ash_store *store;
@@ -91,6 +93,7 @@ int ash__docs_configure(ash_object_manager *m, const ash_object_config *config, 
 int ash__docs_remove(ash_object_manager *m, const char *name, const ash_op *op, ash_error *err);
 int ash__docs_list_stores(ash_object_manager *m, const ash_op *op, ash_object_status_listing *out,
                           ash_error *err);
+int ash__docs_collections(ash_object_manager *m, const ash_op *op, bson_t *names, ash_error *err);
 void ash__docs_unbind(ash_object_store *s);
 int ash__docs_status(ash_object_store *s, const ash_op *op, ash_object_status **out,
                      ash_error *err);

@@ -357,27 +357,25 @@ int ash__docs_status(ash_object_store *base, const ash_op *op, ash_object_status
     return rc;
 }
 
-static int add_status(ash_doc doc, ash_object_status_listing *out, ash_error *err)
+/* Each document of a store that passes the filter. */
+typedef int (*store_fn)(void *ctx, const ash_docs_config *c, ash_error *err);
+
+static int show_to(ash_doc doc, store_fn fn, void *ctx, ash_error *err)
 {
     bson_t view;
     ash_docs_config c;
-    ash_object_status *st = NULL;
     ash__doc_to_bson(doc, &view);
     int rc = ash__docs_config_read(&view, &c, err);
     if (rc != 0)
         return rc;
-    rc = ash__docs_config_status(&c, &st, err);
-    if (rc == 0)
-        ash__status_listing_add(out, st);
+    rc = fn(ctx, &c, err);
     ash__docs_config_release(&c);
     return rc;
 }
 
-int ash__docs_list_stores(ash_object_manager *base, const ash_op *op,
-                          ash_object_status_listing *out, ash_error *err)
+static int each_store(ash_docs_manager *m, const bson_t *filter, const ash_op *op, store_fn fn,
+                      void *ctx, ash_error *err)
 {
-    ash_docs_manager *m = (ash_docs_manager *)base;
-    bson_t *filter = BCON_NEW("deleted", "{", "$exists", BCON_BOOL(false), "}");
     ash_find_options o = ash__docs_find_options(op);
     ash_cursor *cursor = NULL;
     ash_doc doc = {NULL, 0};
@@ -385,11 +383,51 @@ int ash__docs_list_stores(ash_object_manager *base, const ash_op *op,
     if (rc == 0)
         rc = ash_cursor_next(cursor, &doc, err);
     while (rc == 0 && doc.data != NULL) {
-        rc = add_status(doc, out, err);
+        rc = show_to(doc, fn, ctx, err);
         if (rc == 0)
             rc = ash_cursor_next(cursor, &doc, err);
     }
     ash_cursor_free(cursor);
+    return rc;
+}
+
+static int add_status(void *ctx, const ash_docs_config *c, ash_error *err)
+{
+    ash_object_status *st = NULL;
+    int rc = ash__docs_config_status(c, &st, err);
+    if (rc == 0)
+        ash__status_listing_add(ctx, st);
+    return rc;
+}
+
+int ash__docs_list_stores(ash_object_manager *base, const ash_op *op,
+                          ash_object_status_listing *out, ash_error *err)
+{
+    bson_t *filter = BCON_NEW("deleted", "{", "$exists", BCON_BOOL(false), "}");
+    int rc = each_store((ash_docs_manager *)base, filter, op, add_status, out, err);
     bson_destroy(filter);
+    return rc;
+}
+
+static int add_collections(void *ctx, const ash_docs_config *c, ash_error *err)
+{
+    static const char *const parts[] = {"meta",   "versions",   "files",
+                                        "chunks", "attributes", "locks"};
+    (void)err;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(parts); i++) {
+        char *name = ash__sprintf("%s.%s", c->prefix, parts[i]);
+        ash__object_append(ctx, name);
+        ash__free(name);
+    }
+    return 0;
+}
+
+/* Of deleted ones, too: what is still there of them is nobody's. */
+int ash__docs_collections(ash_object_manager *base, const ash_op *op, bson_t *names, ash_error *err)
+{
+    bson_t all = BSON_INITIALIZER;
+    ash__object_append(names, ASH_DOCS_STORES);
+    int rc = each_store((ash_docs_manager *)base, &all, op, add_collections, names, err);
+    bson_destroy(&all);
     return rc;
 }

@@ -100,15 +100,6 @@ static int compare(const ash_object_config *config, const ash_json *info, ash_er
     return rc;
 }
 
-/* What only documents can keep, and no capability says. */
-static int check(const ash_object_config *c, ash_error *err)
-{
-    if (c->chunk_size != 0 && c->chunk_size != ASH_OBJECT_CHUNK_SIZE_DEFAULT)
-        return ash__fail(err, ASH_EUNSUPPORTED,
-                         "chunk_size of a store on JetStream: it goes with each object");
-    return 0;
-}
-
 /* *info is the caller's, also after a failure. */
 static int make(const ash_js_stream *s, const ash_object_config *config, const ash_op *op,
                 ash_json **info, ash_error *err)
@@ -140,9 +131,7 @@ int ash__js_create(ash_object_manager *m, const ash_object_config *config, const
     ash_json *info = NULL;
     char *stream = ash__stream_of(config->name);
     ash_js_stream s = {.js = ash__js_manager_of(m)->js, .name = stream};
-    int rc = check(config, err);
-    if (rc == 0)
-        rc = make(&s, config, op, &info, err);
+    int rc = make(&s, config, op, &info, err);
     if (rc == 0)
         *out = bind_to(m, stream, info);
     ash__json_free(info);
@@ -158,10 +147,7 @@ int ash__js_update(ash_object_manager *base, const ash_object_config *config, co
     ash_buffer body = ASH_BUFFER_INIT;
     char *stream = ash__stream_of(config->name);
     ash_js_stream s = {.js = js, .name = stream};
-    int rc = check(config, err);
-
-    if (rc == 0)
-        rc = ash__js_stream_info(js, stream, op, &info, err);
+    int rc = ash__js_stream_info(js, stream, op, &info, err);
     if (rc == 0) {
         ash__js_write_config(config, ash__json_get(info, "config"), &body);
         rc = request(&s, "STREAM.UPDATE.", &body, op, &answer, err);
