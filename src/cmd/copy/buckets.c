@@ -272,6 +272,8 @@ static int visit_bucket(struct copy *c, ash_store *store, const char *db, const 
                         visit_file visit, ash_error *err)
 {
     bool chunks = true;
+    if (ash__copy_is_owned(c->all->owned, db, name, ".files"))
+        return 0;
     int rc =
         c->all->whole_only ? ash__cmd_has_collection(store, db, name, ".chunks", &chunks, err) : 0;
     return rc == 0 && chunks ? with_bucket(c, store, db, name, visit, err) : rc;

@@ -2,17 +2,18 @@
 #ifndef ASH_CMD_COPY_BUCKETS_H
 #define ASH_CMD_COPY_BUCKETS_H
 
-#include "cmd/kit/cmd.h"
+#include "cmd/copy/owned.h"
 
 /* Buckets from one store to another, file by file, by several threads.  What is there already is
  * compared, so that a copy can be repeated. */
 
 typedef struct ash_copy_buckets {
     const ash_cmd *cmd;
-    ash_store *to;     /* NULL: a dry run whose target is yet to be made */
-    const char *to_db; /* NULL: that of the source */
-    bool replace;      /* a file of the same id that differs */
-    bool whole_only;   /* NAME.files without NAME.chunks is a collection like others */
+    ash_store *to;               /* NULL: a dry run whose target is yet to be made */
+    const char *to_db;           /* NULL: that of the source */
+    bool replace;                /* a file of the same id that differs */
+    const ash_copy_owned *owned; /* by object stores, which go by themselves; or NULL */
+    bool whole_only;             /* NAME.files without NAME.chunks is a collection like others */
     ash_progress *progress;
     int64_t total_bytes, total_files; /* what there is to do */
     int64_t copied, present, failed, bytes;

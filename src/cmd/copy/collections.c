@@ -11,8 +11,10 @@
 /* ---- which ---- */
 
 /* The place among the names that were given; 0 when none were, -1: not wanted. */
-static int wanted(const ash_copy_collections *c, const char *name)
+static int wanted(const ash_copy_collections *c, const char *db, const char *name)
 {
+    if (ash__copy_is_owned(c->owned, db, name, ""))
+        return -1;
     /* A server keeps them itself: views, users, buckets of time series. */
     if (strncmp(name, "system.", strlen("system.")) == 0)
         return -1;
@@ -64,14 +66,15 @@ static int count_one(void *ctx, ash_store *store, const char *db, ash_doc descri
     const char *name = ash__doc_utf8(description, "name", "");
     char *bucket = NULL;
     bson_t stats;
-    int place = wanted(c, name);
+    int place = wanted(c, db, name);
     int rc = place >= 0 ? bucket_of(store, db, name, &bucket, err) : 0;
     if (rc == 0 && bucket != NULL && c->names != NULL)
         rc = ash__fail(err, ASH_EINVAL,
                        "%s is a part of bucket %s, which is copied as a whole: by -b %s", name,
                        bucket, bucket);
-    if (rc == 0 && place >= 0 && c->names != NULL)
-        c->found[place] = true;
+    /* One may have been given twice. */
+    for (int i = 0; rc == 0 && place >= 0 && i < c->name_count; i++)
+        c->found[i] = c->found[i] || strcmp(c->names[i], name) == 0;
     bool counted = rc == 0 && place >= 0 && bucket == NULL &&
                    strcmp(ash__doc_utf8(description, "type", ""), "view") != 0;
     /* Totals are for the progress line alone. */
@@ -199,7 +202,7 @@ static int visit(ash_copy_collections *c, ash_store *store, const char *db, ash_
     const char *name = ash__doc_utf8(description, "name", "");
     bool is_view = strcmp(ash__doc_utf8(description, "type", ""), "view") == 0;
     char *bucket = NULL;
-    if (wanted(c, name) < 0 || is_view != views)
+    if (wanted(c, db, name) < 0 || is_view != views)
         return 0;
     int rc = is_view ? 0 : bucket_of(store, db, name, &bucket, err);
     bool attributes =

@@ -2,7 +2,7 @@
 #ifndef ASH_CMD_COPY_DOCUMENTS_H
 #define ASH_CMD_COPY_DOCUMENTS_H
 
-#include "cmd/kit/cmd.h"
+#include "cmd/copy/owned.h"
 
 /* Collections from one store to another, document by document, byte for byte.
  *
@@ -20,6 +20,7 @@ typedef struct ash_copy_collections {
     const char *const *names;
     bool *found;
     int name_count;
+    const ash_copy_owned *owned; /* by object stores, which go by themselves; or NULL */
     ash_progress *progress;
     int64_t total_bytes, total_documents; /* what there is to do */
     int64_t collections, copied, replaced, present, failed;

@@ -160,6 +160,17 @@ static int choose_databases(const ash_cmd *cmd, ash_store *store, struct names *
     return 0;
 }
 
+int ash__cmd_each_database(const ash_cmd *cmd, ash_store *store, ash_cmd_database_visit visit,
+                           void *ctx, ash_error *err)
+{
+    struct names databases = {0};
+    int rc = choose_databases(cmd, store, &databases, err);
+    for (size_t i = 0; rc == 0 && i < databases.count; i++)
+        rc = visit(ctx, store, databases.items[i], err);
+    release_names(&databases);
+    return rc;
+}
+
 int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffix,
                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err)
 {

@@ -281,6 +281,12 @@ typedef int (*ash_cmd_bucket_visit)(void *ctx, ash_store *store, const char *db,
 int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffix,
                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err);
 
+/* Call visit for the database that -d or the URI names, or for all but a server's own.  Otherwise like
+ * ash__cmd_each_bucket. */
+typedef int (*ash_cmd_database_visit)(void *ctx, ash_store *store, const char *db, ash_error *err);
+int ash__cmd_each_database(const ash_cmd *cmd, ash_store *store, ash_cmd_database_visit visit,
+                           void *ctx, ash_error *err);
+
 /* Call visit with each description of a collection or view, as ash_store_list_collections gives it,
  * of the database that -d or the URI names, or of all.  Otherwise like ash__cmd_each_bucket. */
 typedef int (*ash_cmd_collection_visit)(void *ctx, ash_store *store, const char *db,
@@ -324,6 +330,7 @@ typedef struct ash_progress ash_progress;
 ash_progress *ash__progress_new(const ash_cmd *cmd, int64_t total_bytes,
                                 int64_t total_items); /* totals may be 0: unknown */
 void ash__progress_set_total(ash_progress *p, int64_t total_bytes, int64_t total_items);
+void ash__progress_add_total(ash_progress *p, int64_t bytes);
 void ash__progress_add(ash_progress *p, int64_t bytes, int64_t items,
                        const char *name);  /* name NULL: as before */
 void ash__progress_clear(ash_progress *p); /* wipe the line, before other output */

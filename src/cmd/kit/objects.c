@@ -37,3 +37,14 @@ void ash__cmd_close_objects(ash_cmd_objects *o)
     ash__cmd_close_store(o->store);
     *o = (ash_cmd_objects){NULL, NULL};
 }
+
+bool ash__cmd_objects_progress_fn(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    ash_cmd_objects_progress *p = ctx;
+    (void)what;
+    ash__progress_add_total(p->progress, total - p->total);
+    ash__progress_add(p->progress, done - p->done, 0, NULL);
+    p->done = done;
+    p->total = total;
+    return !ash__cmd_is_interrupted();
+}

@@ -21,4 +21,11 @@ int ash__cmd_open_objects(const ash_cmd *cmd, enum ash_cmd_open how,
                           ash_error *err);
 void ash__cmd_close_objects(ash_cmd_objects *o);
 
+/* An ash_progress_fn for ash_object_store_copy; ctx is one of these, of one copy. */
+typedef struct ash_cmd_objects_progress {
+    ash_progress *progress; /* of several copies, one after the other */
+    int64_t done, total;    /* of this one */
+} ash_cmd_objects_progress;
+bool ash__cmd_objects_progress_fn(void *ctx, const char *what, int64_t done, int64_t total);
+
 #endif

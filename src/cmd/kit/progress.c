@@ -119,6 +119,13 @@ void ash__progress_set_total(ash_progress *p, int64_t total_bytes, int64_t total
     ash__mutex_unlock(&p->lock);
 }
 
+void ash__progress_add_total(ash_progress *p, int64_t bytes)
+{
+    ash__mutex_lock(&p->lock);
+    p->total_bytes += bytes;
+    ash__mutex_unlock(&p->lock);
+}
+
 static void set_name(ash_progress *p, const char *name)
 {
     ash__mutex_assert_held(&p->lock);

@@ -27,7 +27,13 @@ static void say_count(const ash_cmd_object_run *r, const char *did, int64_t coun
 
 /* ---- copy ---- */
 
-enum { COPY_TO = ASH_CMD_OBJECT_FIRST_OPTION, COPY_PREFIX, COPY_DELETE, COPY_KEEP };
+enum {
+    COPY_TO = ASH_CMD_OBJECT_FIRST_OPTION,
+    COPY_PREFIX,
+    COPY_DELETE,
+    COPY_KEEP,
+    COPY_NO_HISTORY
+};
 static const ash_cmd_option copy_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
     [COPY_TO] = {0, "to", "ADDRESS",
@@ -35,37 +41,37 @@ static const ash_cmd_option copy_options[] = {
     [COPY_PREFIX] = {0, "prefix", "TEXT", "only names that begin so"},
     [COPY_DELETE] = {0, "delete", NULL, "delete in the target what is deleted here"},
     [COPY_KEEP] = {0, "keep", NULL, "leave objects of the target that are others"},
+    [COPY_NO_HISTORY] = {0, "no-history", NULL, "without earlier versions"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
-typedef struct copy_progress {
-    ash_progress *progress;
-    int64_t done;
-} copy_progress;
-
-static bool tell_progress(void *ctx, const char *what, int64_t done, int64_t total)
+static void tell_failure(void *ctx, const ash_object *o, const ash_error *why)
 {
-    copy_progress *p = ctx;
-    (void)what;
-    ash__progress_set_total(p->progress, total, 0);
-    ash__progress_add(p->progress, done - p->done, 0, NULL);
-    p->done = done;
-    return !ash__cmd_is_interrupted();
+    const ash_cmd_object_teller *t = ctx;
+    ash__progress_clear(t->progress);
+    ash__cmd_fail(t->run->cmd, ash_object_name(o), why);
+}
+
+static void read_copy_options(const ash_cmd_object_run *r, ash_object_copy_options *o)
+{
+    o->prefix = ash__cmd_object_value(r, COPY_PREFIX);
+    o->deleted = ash__cmd_object_value(r, COPY_DELETE) != NULL;
+    o->keep_existing = ash__cmd_object_value(r, COPY_KEEP) != NULL;
+    o->versions = ash__cmd_object_value(r, COPY_NO_HISTORY) == NULL;
+    o->dry_run = r->cmd->dry_run;
 }
 
 static int copy_into(ash_cmd_object_run *r, ash_object_store *target, ash_error *err)
 {
     ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
     ash_object_copy_report report = ASH_OBJECT_COPY_REPORT_INIT;
-    copy_progress p = {ash__progress_new(r->cmd, 0, 0), 0};
+    ash_cmd_objects_progress p = {ash__progress_new(r->cmd, 0, 0), 0, 0};
     ash_cmd_object_teller teller = {r, r->cmd->dry_run ? "would copy" : "copied", p.progress};
-    o.prefix = ash__cmd_object_value(r, COPY_PREFIX);
-    o.deleted = ash__cmd_object_value(r, COPY_DELETE) != NULL;
-    o.keep_existing = ash__cmd_object_value(r, COPY_KEEP) != NULL;
-    o.dry_run = r->cmd->dry_run;
+    read_copy_options(r, &o);
     o.each = ash__cmd_object_tell;
-    o.each_ctx = &teller;
-    o.progress = tell_progress;
+    o.failed = tell_failure;
+    o.each_ctx = o.failed_ctx = &teller;
+    o.progress = ash__cmd_objects_progress_fn;
     o.progress_ctx = &p;
     int rc = ash_object_store_copy(r->objects, target, &o, &r->op, &report, err);
     ash__progress_free(p.progress);
@@ -74,48 +80,104 @@ static int copy_into(ash_cmd_object_run *r, ash_object_store *target, ash_error 
     return rc;
 }
 
-/* A store that is not there yet is made as the source is, but for what only its backend has. */
-static int bind_target(ash_cmd_object_run *r, ash_object_manager *m, const char *name,
+/* There is no target yet, and none is made: all of it would be copied. */
+static int tell_all(ash_cmd_object_run *r, ash_error *err)
+{
+    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
+    ash_cmd_object_teller teller = {r, "would copy", NULL};
+    ash_object_listing *l = NULL;
+    const ash_object *object = NULL;
+    int64_t count = 0, bytes = 0;
+    o.prefix = ash__cmd_object_value(r, COPY_PREFIX);
+    int rc = ash_object_store_list(r->objects, &o, &r->op, &l, err);
+    while (rc == 0) {
+        rc = ash_object_listing_next(l, &object, err);
+        if (rc != 0 || object == NULL)
+            break;
+        count++;
+        bytes += ash_object_size(object);
+        (void)ash__cmd_object_tell(&teller, object);
+    }
+    ash_object_listing_free(l);
+    if (rc == 0)
+        say_count(r, "copied", count, bytes);
+    return rc;
+}
+
+static void tell_lost(const ash_cmd_object_run *r, const bson_t *lost)
+{
+    bson_iter_t it;
+    if (bson_iter_init(&it, lost))
+        while (bson_iter_next(&it))
+            ash__cmd_note(r->cmd, "the target cannot keep the store's %s",
+                          bson_iter_utf8(&it, NULL));
+}
+
+/* As the source is, but for what only its backend has. */
+static int make_target(ash_cmd_object_run *r, ash_object_manager *m, const char *name,
                        ash_object_store **out, ash_error *err)
 {
-    ash_object_config c = ASH_OBJECT_CONFIG_INIT;
+    ash_object_config source = ASH_OBJECT_CONFIG_INIT, c = ASH_OBJECT_CONFIG_INIT;
     ash_object_status *st = NULL;
-    ash_error own = ASH_ERROR_INIT;
-    int rc = ash_object_manager_bind(m, name, &r->op, out, &own);
-    if (rc != ASH_ENOTFOUND)
-        return ash__unless(0, rc, &own, err);
-    rc = ash_object_store_status(r->objects, &r->op, &st, err);
-    if (rc == 0) {
-        c.name = name;
-        ash_object_config source = ASH_OBJECT_CONFIG_INIT;
-        (void)ash_object_status_config(st, &source, NULL);
-        c.description = source.description;
+    bson_t lost = BSON_INITIALIZER;
+    int rc = ash_object_store_status(r->objects, &r->op, &st, err);
+    if (rc == 0)
+        rc = ash_object_status_config(st, &source, err);
+    if (rc == 0)
+        rc = ash_object_config_fit(&source, m, ash__cmd_object_value(r, COPY_NO_HISTORY) == NULL,
+                                   &c, &lost, err);
+    tell_lost(r, &lost);
+    c.name = name;
+    if (rc == 0)
         rc = ash_object_manager_create(m, &c, &r->op, out, err);
-    }
+    bson_destroy(&lost);
     ash_object_status_free(st);
     return rc;
 }
 
-static int copy(ash_cmd_object_run *r, ash_error *err)
+/* m NULL: there is no store yet that it could be in. */
+static int copy_to(ash_cmd_object_run *r, ash_object_manager *m, const char *name, ash_error *err)
 {
-    const char *to = ash__cmd_object_value(r, COPY_TO), *name = ash__cmd_object_word(r, 1);
-    ash_object_manager *m = r->manager;
     ash_object_store *target = NULL;
-    ash_object_manager_options o = ASH_OBJECT_MANAGER_OPTIONS_INIT;
-    if (name == NULL && to == NULL)
-        return ash__cmd_usage(r->cmd, "a copy needs another name, or --to another address");
-    name = name != NULL ? name : r->args->words[0];
-    o.credentials = ash__cmd_object_value(r, ASH_CMD_OBJECT_CREDS);
-    int rc = to != NULL ? ash_object_manager_open(to, &o, &m, err) : 0;
-    if (rc == 0 && m == r->manager && strcmp(name, r->args->words[0]) == 0)
-        rc = ash__fail(err, ASH_EINVAL, "%s is not copied into itself", name);
-    if (rc == 0)
-        rc = bind_target(r, m, name, &target, err);
+    ash_error own = ASH_ERROR_INIT;
+    int rc = m != NULL ? ash_object_manager_bind(m, name, &r->op, &target, &own) : ASH_ENOTFOUND;
+    if (rc == ASH_ENOTFOUND && r->cmd->dry_run)
+        return tell_all(r, err);
+    rc =
+        rc == ASH_ENOTFOUND ? make_target(r, m, name, &target, err) : ash__unless(0, rc, &own, err);
     if (rc == 0)
         rc = copy_into(r, target, err);
     ash_object_store_close(target);
-    if (to != NULL)
-        ash_object_manager_close(m);
+    return rc;
+}
+
+static int open_there(const ash_cmd_object_run *r, const char *address, ash_cmd_objects *out,
+                      ash_error *err)
+{
+    ash_object_manager_options o = ASH_OBJECT_MANAGER_OPTIONS_INIT;
+    ash_cmd there = *r->cmd;
+    there.store_uri = address;
+    there.db = NULL;
+    ash__cmd_object_identity(r, &o);
+    if (!there.dry_run || !ash__cmd_is_store(&there))
+        return ash__cmd_open_objects(&there, ASH_CMD_WRITE, &o, out, err);
+    int rc = ash__cmd_open_if_any(&there, &out->store, err);
+    return rc == 0 && out->store != NULL
+               ? ash_object_manager_new(out->store, &o, &out->manager, err)
+               : rc;
+}
+
+static int copy(ash_cmd_object_run *r, ash_error *err)
+{
+    const char *to = ash__cmd_object_value(r, COPY_TO), *from = r->args->words[0];
+    const char *name = r->args->count > 1 ? r->args->words[1] : from;
+    ash_cmd_objects there = {NULL, NULL};
+    if (to == NULL && strcmp(name, from) == 0)
+        return ash__cmd_usage(r->cmd, "a copy needs another name, or --to another address");
+    int rc = to != NULL ? open_there(r, to, &there, err) : 0;
+    if (rc == 0)
+        rc = copy_to(r, to != NULL ? there.manager : r->manager, name, err);
+    ash__cmd_close_objects(&there);
     return rc;
 }
 
@@ -127,12 +189,14 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_object_copy = {
     .name = "object copy",
     .group = "objects",
-    .synopsis = "[--to ADDRESS] [--prefix TEXT] [--delete] [--keep] STORE [TARGET]",
+    .synopsis = "[--to ADDRESS] [--prefix TEXT] [--delete] [--keep] [--no-history] STORE [TARGET]",
     .summary = "copy a store's objects into another store",
     .details =
-        "Into TARGET, which is made if it is not there, here or at ADDRESS.  Digests are compared "
-        "on both sides; what is there\n"
-        "already is left alone, so that the same line goes on after an interruption.",
+        "Into TARGET, which is made as STORE is if it is not there, here or at ADDRESS.  Digests "
+        "are compared on both sides; what\n"
+        "is there already is left alone, so that the same line goes on after an interruption.  "
+        "Earlier versions go along where\n"
+        "TARGET keeps them.  `ashlar copy --objects` copies all stores at once.",
     .options = copy_options,
     .min_words = 1,
     .max_words = 2,
