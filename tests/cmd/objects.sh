@@ -208,4 +208,102 @@ case_other_stores() {
     grep -q "^went: 0 " "$scratch/sweep"
 }
 
+case_names_of_all_kinds() {
+    fresh
+    cd "$scratch"
+    newline=$(printf 'a\nb.')
+    newline=${newline%.}
+    for name in 'two words' 'über/ö' "$newline" -x -- a/../b '*' '-'; do
+        printf '%s' "$name" | o put pictures --name "$name" >"$scratch/put"
+        [ "$(o get -O - -- pictures "$name")" = "$name" ]
+        [ "$(o info --json -- pictures "$name" | field name)" = "$(printf '%s' "$name")" ] || [ "$name" = "$newline" ]
+    done
+    o ls pictures --names >"$scratch/names"
+    [ "$(wc -l <"$scratch/names")" = 8 ]
+    grep -qx 'a\\x0ab' "$scratch/names"
+    mkdir "$scratch/names_there"
+    (cd "$scratch/names_there" && o get -- pictures -x && [ "$(cat ./-x)" = -x ] && o get pictures 'über/ö' && [ "$(cat 'ö')" = 'über/ö' ])
+    printf x >"$scratch/-y"
+    o put pictures -- -y
+    [ "$(o get -O - -- pictures -y)" = x ]
+    o mv -- pictures -y --z
+    o rm -- pictures --z -x
+    refused 4 o info -- pictures -x
+    for name in folder/ . ..; do
+        printf x | o put pictures --name "$name" >"$scratch/put"
+        refused 2 o get pictures "$name"
+        grep -q -- "-O says where it goes" "$scratch/refused"
+        [ "$(o get pictures "$name" -O -)" = x ]
+    done
+    refused 2 o put pictures "$scratch/put" --name ''
+    printf x >"$scratch/file"
+    refused 2 o put pictures "$scratch/file" --name "$(printf '\377')"
+    grep -q UTF-8 "$scratch/refused"
+}
+
+case_what_is_given_twice() {
+    fresh
+    printf x | o put pictures --name a -H 'A: b' -H 'A:c' -H 'B: d' --metadata k=1 --metadata l=2 --metadata k=3
+    o info pictures a --json >"$scratch/info"
+    [ "$(field headers.A <"$scratch/info")" = '["b", "c"]' ]
+    [ "$(field headers.B <"$scratch/info")" = '["d"]' ]
+    [ "$(field metadata.k <"$scratch/info")" = 3 ]
+    [ "$(field metadata.l <"$scratch/info")" = 2 ]
+    [ "$(o info pictures a --adr | grep -o '"A"' | wc -l)" = 1 ]
+}
+
+case_mistakes_are_said() {
+    fresh
+    printf x | o put pictures --name a
+    refused 2 o search pictures --metadata owner
+    grep -q 'KEY=VALUE' "$scratch/refused"
+    refused 2 o search pictures --tag ''
+    refused 2 o expire pictures a --in 0s
+    [ "$(o get pictures a -O -)" = x ]
+    refused 2 o restore pictures a first
+    grep -q 'REVISION is a whole number' "$scratch/refused"
+    ! grep -- --REVISION "$scratch/refused"
+    refused 4 o versions pictures none
+    grep -q 'there is no object none' "$scratch/refused"
+    refused 2 o put pictures "$scratch/add" --if-absent --if-revision 1
+    grep -q -- '--if-absent and --if-revision' "$scratch/refused"
+    refused 2 o get pictures a --range 0-0 --chunk 0
+    grep -q -- '--range and --chunk' "$scratch/refused"
+    refused 2 "$ASHLAR" -s "$store" -b pictures object ls
+    refused 2 o put pictures -n "$scratch/add"
+    o link pictures l --to pictures
+    o ls pictures | grep -q ' l -> pictures$'
+    o seal --force pictures
+    for words in 'rm pictures a' 'meta pictures a --tag x' 'mv pictures a b' 'link pictures c a' 'expire pictures a --in 1d' 'put pictures /dev/null --name c'; do
+        refused 9 o $words
+        grep -q 'object store pictures is sealed$' "$scratch/refused"
+        [ "$(wc -l <"$scratch/refused")" = 1 ]
+    done
+    for words in 'ls none' 'put none /dev/null' 'get none a' 'rm none a' 'seal --force none' 'sweep none' 'watch none' 'copy none other'; do
+        refused 4 o $words
+        grep -q 'there is no object store none$' "$scratch/refused"
+    done
+}
+
+case_pipes_and_interruptions() {
+    fresh
+    head -c 5000000 /dev/zero | o put pictures --name zeros
+    [ "$( (o get pictures zeros -O - || echo $? >"$scratch/status") | head -c 3 | wc -c)" = 3 ]
+    [ "$(cat "$scratch/status")" = 141 ]
+    mkfifo "$scratch/slow"
+    "$ASHLAR" -s "$store" object put pictures --name slow <"$scratch/slow" >"$scratch/said" 2>&1 &
+    putting=$!
+    exec 8>"$scratch/slow"
+    printf begun >&8
+    sleep 0.5
+    kill -INT $putting
+    status=0
+    wait $putting || status=$?
+    exec 8>&-
+    [ $status = 130 ]
+    refused 4 o info pictures slow
+    o sweep pictures --min-age 0s >"$scratch/sweep"
+    "$ASHLAR" -s "$store" check
+}
+
 run_cases

@@ -73,6 +73,8 @@ static int read_put_options(const ash_cmd_object_run *r, ash_object_meta *m,
     m->encoding = ash__cmd_object_value(r, PUT_ENCODING);
     o->if_revision = (uint64_t)revision;
     o->if_absent = ash__cmd_object_value(r, PUT_IF_ABSENT) != NULL;
+    if (status == 0 && o->if_absent && revision != 0)
+        status = ash__cmd_usage(r->cmd, "--if-absent and --if-revision exclude each other");
     return status;
 }
 
@@ -185,6 +187,8 @@ static int read_get_options(const ash_cmd_object_run *r, ash_object_read_options
     if (status == 0)
         status = ash__cmd_object_number(r, GET_CHUNK, 0, INT64_MAX, &o->chunk);
     o->has_chunk = ash__cmd_object_value(r, GET_CHUNK) != NULL;
+    if (status == 0 && o->has_chunk && ash__cmd_object_value(r, GET_RANGE) != NULL)
+        status = ash__cmd_usage(r->cmd, "--range and --chunk exclude each other");
     return status;
 }
 
@@ -207,24 +211,29 @@ static int copy_out(ash_object_reader *reader, const ash_output *out, ash_progre
     return rc;
 }
 
-/* NAME's last part, below a folder if that is what -O names. */
-static char *choose_path(const char *output, const ash_object *o)
+/* NAME's last part, below a folder if that is what -O names.  NULL with err filled: no file can be
+ * called so. */
+static char *choose_path(const char *output, const ash_object *o, ash_error *err)
 {
     struct stat st;
     const char *name = ash__cmd_last_part(ash_object_name(o));
-    if (output == NULL)
-        return ash__strdup(name);
-    if (stat(output, &st) != 0 || !S_ISDIR(st.st_mode))
+    if (output != NULL && (stat(output, &st) != 0 || !S_ISDIR(st.st_mode)))
         return ash__strdup(output);
-    return ash__sprintf("%s/%s", output, name);
+    if (strchr(name, '/') != NULL || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        (void)ash__fail(err, ASH_EINVAL, "no file can be called %s: -O says where it goes", name);
+        return NULL;
+    }
+    return output != NULL ? ash__sprintf("%s/%s", output, name) : ash__strdup(name);
 }
 
 static int get_to_file(ash_cmd_object_run *r, ash_object_reader *reader, const char *output,
                        ash_error *err)
 {
     const ash_object *o = ash_object_reader_object(reader);
-    char *path = choose_path(output, o);
+    char *path = choose_path(output, o, err);
     ash_place *place = NULL;
+    if (path == NULL)
+        return ASH_EINVAL;
     ash_progress *progress = ash__progress_new(r->cmd, ash_object_size(o), 1);
     ash__progress_add(progress, 0, 0, path);
     int rc = ash__place_open(path, &place, err);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +25,27 @@ static const ash_cmd_option search_options[] = {
     ASH_CMD_OBJECT_NO_OPTION,
 };
 
-static void require_pair(const char *name, const char *text, bson_t *filter)
+/* text: KEY=VALUE */
+static void require_pair(const char *text, bson_t *filter)
 {
     const char *at = strchr(text, '=');
-    char *path = ash__sprintf("metadata.%.*s", at != NULL ? (int)(at - text) : 0, text);
-    if (at == NULL)
-        BSON_APPEND_UTF8(filter, name, text);
-    else
-        BSON_APPEND_UTF8(filter, path, at + 1);
+    char *path = ash__sprintf("metadata.%.*s", (int)(at - text), text);
+    BSON_APPEND_UTF8(filter, path, at + 1);
     ash__free(path);
+}
+
+/* What would find nothing, and looks as if there were nothing. */
+static int check_given(const ash_cmd_object_run *r)
+{
+    for (int i = 0; i < r->args->given_count; i++) {
+        int option = r->args->given[i].option;
+        const char *value = r->args->given[i].value, *at = strchr(value, '=');
+        if (option == SEARCH_TAG && value[0] == '\0')
+            return ash__cmd_usage(r->cmd, "--tag takes a tag, which is not empty");
+        if (option == SEARCH_METADATA && (at == NULL || at == value))
+            return ash__cmd_usage(r->cmd, "--metadata takes KEY=VALUE, not \"%s\"", value);
+    }
+    return 0;
 }
 
 /* {$and: [{tags: …}, {metadata.KEY: …}, FILTER]} */
@@ -58,7 +71,7 @@ static int build_filter(const ash_cmd_object_run *r, bson_t *filter)
         if (option == SEARCH_TAG)
             BSON_APPEND_UTF8(&one, "tags", r->args->given[i].value);
         else
-            require_pair("metadata", r->args->given[i].value, &one);
+            require_pair(r->args->given[i].value, &one);
         bson_append_document_end(&all, &one);
     }
     bson_append_array_end(filter, &all);
@@ -71,14 +84,16 @@ static int search(ash_cmd_object_run *r, ash_error *err)
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
     bson_t filter = BSON_INITIALIZER;
     ash_object_listing *l = NULL;
-    int rc = build_filter(r, &filter);
+    int rc = check_given(r);
+    if (rc == 0)
+        rc = build_filter(r, &filter);
     o.filter = &filter;
     if (rc == 0)
         rc = ash__cmd_object_number(r, SEARCH_LIMIT, 1, INT64_MAX, &o.limit);
     if (rc == 0)
         rc = ash_object_store_list(r->objects, &o, &r->op, &l, err);
     if (rc == 0)
-        rc = ash__cmd_object_print(r, l, ash__cmd_object_value(r, SEARCH_NAMES) != NULL, err);
+        rc = ash__cmd_object_print(r, l, ash__cmd_object_value(r, SEARCH_NAMES) != NULL, NULL, err);
     bson_destroy(&filter);
     return rc;
 }
@@ -150,7 +165,9 @@ static void say_event(const ash_object_event *e)
     int64_t ms = e->object != NULL ? ash_object_modified_ms(e->object) : ash__clock_wall_ms();
     char *name = ash__cmd_printable(e->name);
     ash__clock_print(when, sizeof when, ms);
-    if (e->kind == ASH_OBJECT_PUT)
+    if (e->kind == ASH_OBJECT_PUT && ash_object_is_link(e->object))
+        snprintf(bytes, sizeof bytes, "-");
+    else if (e->kind == ASH_OBJECT_PUT)
         ash__cmd_print_size(bytes, sizeof bytes, ash_object_size(e->object));
     printf("%s  %-8s  %10s  %s\n", when, kinds[e->kind], bytes, name);
     ash__cmd_keep_output_error();
@@ -214,10 +231,15 @@ static int versions(ash_cmd_object_run *r, ash_error *err)
 {
     ash_object_listing *l = NULL;
     int64_t limit = 0;
+    int64_t shown = 0;
     int rc = ash__cmd_object_number(r, VERSIONS_LIMIT, 1, INT64_MAX, &limit);
     if (rc == 0)
         rc = ash_object_store_versions(r->objects, r->args->words[1], limit, &r->op, &l, err);
-    return rc == 0 ? ash__cmd_object_print(r, l, false, err) : rc;
+    if (rc == 0)
+        rc = ash__cmd_object_print(r, l, false, &shown, err);
+    if (rc == 0 && shown == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "there is no object %s", r->args->words[1]);
+    return rc;
 }
 
 static int run_versions(ash_cmd *cmd, const ash_cmd_args *args)
@@ -241,11 +263,22 @@ const ash_cmd_verb ash__cmd_object_versions = {
 
 static const ash_cmd_option plain_options[] = {ASH_CMD_OBJECT_OPTIONS, ASH_CMD_OBJECT_NO_OPTION};
 
+static int read_revision(const ash_cmd_object_run *r, const char *text, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoll(text, &end, 10);
+    if (errno == 0 && *end == '\0' && end != text && *out > 0)
+        return 0;
+    return ash__cmd_usage(
+        r->cmd, "REVISION is a whole number, as `object versions` shows it, not \"%s\"", text);
+}
+
 static int restore(ash_cmd_object_run *r, ash_error *err)
 {
     ash_object *o = NULL;
     int64_t revision = 0;
-    int rc = ash__cmd_number(r->cmd, "REVISION", r->args->words[2], 1, INT64_MAX, &revision);
+    int rc = read_revision(r, r->args->words[2], &revision);
     if (rc == 0)
         rc = ash_object_store_restore(r->objects, r->args->words[1], (uint64_t)revision, NULL,
                                       &r->op, &o, err);

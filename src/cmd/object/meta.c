@@ -8,33 +8,49 @@
 
 #include <string.h>
 
-bool ash__cmd_object_pair(const char *text, char sep, bool list, bson_t *map)
+static void add_text(bson_t *array, const char *value)
 {
-    const char *at = strchr(text, sep);
+    char buf[12];
+    const char *key;
+    bson_uint32_to_string(bson_count_keys(array), &key, buf, sizeof buf);
+    BSON_APPEND_UTF8(array, key, value);
+}
+
+bool ash__cmd_object_pair(const char *text, bson_t *map)
+{
+    const char *at = strchr(text, '=');
+    bson_t others = BSON_INITIALIZER;
     if (at == NULL || at == text)
         return false;
     char *key = ash__strndup(text, (size_t)(at - text));
-    at++;
-    while (sep == ':' && *at == ' ')
-        at++;
-    if (list) {
-        bson_t values;
-        BSON_APPEND_ARRAY_BEGIN(map, key, &values);
-        BSON_APPEND_UTF8(&values, "0", at);
-        bson_append_array_end(map, &values);
-    } else {
-        BSON_APPEND_UTF8(map, key, at);
-    }
+    bson_copy_to_excluding_noinit(map, &others, key, NULL);
+    BSON_APPEND_UTF8(&others, key, at + 1);
+    bson_destroy(map);
+    bson_steal(map, &others);
     ash__free(key);
     return true;
 }
 
-static void add_tag(bson_t *tags, const char *value)
+/* "NAME: VALUE", behind what the header has already; false: there is no NAME and ':'. */
+static bool add_header(const char *text, bson_t *headers)
 {
-    char buf[12];
-    const char *key;
-    bson_uint32_to_string(bson_count_keys(tags), &key, buf, sizeof buf);
-    BSON_APPEND_UTF8(tags, key, value);
+    const char *at = strchr(text, ':');
+    bson_t others = BSON_INITIALIZER, values = BSON_INITIALIZER;
+    bson_iter_t it, in;
+    if (at == NULL || at == text)
+        return false;
+    char *name = ash__strndup(text, (size_t)(at - text));
+    if (bson_iter_init_find(&it, headers, name) && bson_iter_recurse(&it, &in))
+        while (bson_iter_next(&in))
+            add_text(&values, bson_iter_utf8(&in, NULL));
+    add_text(&values, at + 1 + strspn(at + 1, " "));
+    bson_copy_to_excluding_noinit(headers, &others, name, NULL);
+    BSON_APPEND_ARRAY(&others, name, &values);
+    bson_destroy(headers);
+    bson_steal(headers, &others);
+    bson_destroy(&values);
+    ash__free(name);
+    return true;
 }
 
 /* Each option that may be given several times; "" takes away all that is there. */
@@ -45,16 +61,16 @@ static int read_given(const ash_cmd_object_run *r, ash_cmd_object_said *out)
         const char *value = r->args->given[i].value;
         if (option == ASH_CMD_OBJECT_HEADER) {
             out->meta.headers = &out->headers;
-            if (value[0] != '\0' && !ash__cmd_object_pair(value, ':', true, &out->headers))
+            if (value[0] != '\0' && !add_header(value, &out->headers))
                 return ash__cmd_usage(r->cmd, "--header takes NAME:VALUE, not \"%s\"", value);
         } else if (option == ASH_CMD_OBJECT_METADATA) {
             out->meta.metadata = &out->metadata;
-            if (value[0] != '\0' && !ash__cmd_object_pair(value, '=', false, &out->metadata))
+            if (value[0] != '\0' && !ash__cmd_object_pair(value, &out->metadata))
                 return ash__cmd_usage(r->cmd, "--metadata takes KEY=VALUE, not \"%s\"", value);
         } else if (option == ASH_CMD_OBJECT_TAG) {
             out->meta.tags = &out->tags;
             if (value[0] != '\0')
-                add_tag(&out->tags, value);
+                add_text(&out->tags, value);
         }
     }
     return 0;
@@ -229,6 +245,8 @@ static int expire(ash_cmd_object_run *r, ash_error *err)
     if (never == (ash__cmd_object_value(r, EXPIRE_IN) != NULL))
         return ash__cmd_usage(r->cmd, "give --in TIME or --never");
     int rc = ash__cmd_object_time(r, EXPIRE_IN, &ms);
+    if (rc == 0 && !never && ms == 0)
+        rc = ash__cmd_usage(r->cmd, "--in takes a time to come; `ashlar object rm` deletes now");
     if (rc == 0)
         rc = ash_object_store_set_expiry(r->objects, r->args->words[1],
                                          never ? 0 : ash__clock_wall_ms() + ms, NULL, &r->op, &o,

@@ -78,6 +78,8 @@ static int bind(ash_cmd_object_run *r, ash_error *err)
 static int run(ash_cmd_object_run *r, enum ash_cmd_open how, bool bound, ash_cmd_object_work work)
 {
     ash_error err = ASH_ERROR_INIT;
+    if (r->cmd->bucket != NULL)
+        return ash__cmd_usage(r->cmd, "-b is of files: an object store is named by the first word");
     r->op.cancel = &ash__cmd_interrupted;
     r->op.durability = ASH_DURABILITY_EVERY;
     ash__cmd_catch_signals();

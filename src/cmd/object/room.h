@@ -112,8 +112,8 @@ typedef struct ash_cmd_object_said {
 } ash_cmd_object_said;
 int ash__cmd_object_read_said(const ash_cmd_object_run *r, ash_cmd_object_said *out);
 void ash__cmd_object_said_release(ash_cmd_object_said *s);
-/* Appends "K=V" (or with sep ':', "K: V") to the map; false: there is no separator. */
-bool ash__cmd_object_pair(const char *text, char sep, bool list, bson_t *map);
+/* Puts "K=V" into the map, whose K it takes the place of; false: there is no K and '='. */
+bool ash__cmd_object_pair(const char *text, bson_t *map);
 
 /* ---- showing (show.c) ---- */
 
@@ -123,9 +123,9 @@ void ash__cmd_object_line(const ash_cmd_object_run *r, const ash_object *o); /* 
 void ash__cmd_object_show(const ash_cmd_object_run *r, const ash_object *o); /* all of it */
 void ash__cmd_object_show_status(const ash_cmd_object_run *r, const ash_object_status *st);
 void ash__cmd_object_status_line(const ash_cmd_object_run *r, const ash_object_status *st);
-/* The listing to its end, by lines; frees it. */
+/* The listing to its end, by lines; frees it.  shown: how many there were, or NULL. */
 int ash__cmd_object_print(const ash_cmd_object_run *r, ash_object_listing *l, bool names,
-                          ash_error *err);
+                          int64_t *shown, ash_error *err);
 /* An ash_object_fn that tells of each; ctx: {run, "copied"}. */
 typedef struct ash_cmd_object_teller {
     const ash_cmd_object_run *run;

@@ -108,6 +108,14 @@ void ash__cmd_object_show(const ash_cmd_object_run *r, const ash_object *o)
     ash__cmd_keep_output_error();
 }
 
+static void print_target(const ash_object *o)
+{
+    const char *name = ash_object_link_name(o);
+    char *shown = ash__cmd_printable(name != NULL ? name : "");
+    printf(" -> %s%s%s", ash_object_link_store(o), name != NULL ? " > " : "", shown);
+    ash__free(shown);
+}
+
 void ash__cmd_object_line(const ash_cmd_object_run *r, const ash_object *o)
 {
     char when[64], bytes[32] = "-";
@@ -118,19 +126,15 @@ void ash__cmd_object_line(const ash_cmd_object_run *r, const ash_object *o)
     if (!ash_object_is_link(o) && !ash_object_is_deleted(o))
         ash__cmd_print_size(bytes, sizeof bytes, ash_object_size(o));
     printf("%8" PRIu64 "  %s  %10s  %s", ash_object_revision(o), when, bytes, name);
-    if (ash_object_is_link(o)) {
-        char *target =
-            ash__cmd_printable(ash_object_link_name(o) != NULL ? ash_object_link_name(o) : "");
-        printf(" -> %s > %s", ash_object_link_store(o), target);
-        ash__free(target);
-    }
+    if (ash_object_is_link(o))
+        print_target(o);
     printf("%s\n", ash_object_is_deleted(o) ? " (deleted)" : "");
     ash__cmd_keep_output_error();
     ash__free(name);
 }
 
 int ash__cmd_object_print(const ash_cmd_object_run *r, ash_object_listing *l, bool names,
-                          ash_error *err)
+                          int64_t *shown, ash_error *err)
 {
     const ash_object *o = NULL;
     int rc = 0;
@@ -138,6 +142,8 @@ int ash__cmd_object_print(const ash_cmd_object_run *r, ash_object_listing *l, bo
         rc = ash_object_listing_next(l, &o, err);
         if (rc != 0 || o == NULL)
             break;
+        if (shown != NULL)
+            ++*shown;
         if (names && !r->cmd->json) {
             char *name = ash__cmd_printable(ash_object_name(o));
             puts(name);

@@ -107,7 +107,7 @@ static int read_lists(const ash_cmd_object_run *r, bson_t *metadata, bson_t *tag
         const char *value = r->args->given[i].value;
         char buf[12];
         const char *key;
-        if (option == ADD_METADATA && !ash__cmd_object_pair(value, '=', false, metadata))
+        if (option == ADD_METADATA && !ash__cmd_object_pair(value, metadata))
             return ash__cmd_usage(r->cmd, "--metadata takes KEY=VALUE, not \"%s\"", value);
         if (option == ADD_TAGS) {
             bson_uint32_to_string(bson_count_keys(tags), &key, buf, sizeof buf);
@@ -217,8 +217,9 @@ static int ls(ash_cmd_object_run *r, ash_error *err)
         rc = ash_object_manager_bind(r->manager, r->args->words[0], &r->op, &r->objects, err);
     if (rc == 0)
         rc = ash_object_store_list(r->objects, &o, &r->op, &l, err);
-    return rc == 0 ? ash__cmd_object_print(r, l, ash__cmd_object_value(r, LS_NAMES) != NULL, err)
-                   : rc;
+    return rc == 0
+               ? ash__cmd_object_print(r, l, ash__cmd_object_value(r, LS_NAMES) != NULL, NULL, err)
+               : rc;
 }
 
 static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)
