@@ -101,11 +101,37 @@ static int make_plan(ash_copy_run *c, const ash_object *object, const ash_object
 
 /* ---- bringing it ---- */
 
+/* Bytes in an archive are beside the source, unless somebody said where. */
+static int find_archive(ash_copy_run *c, const ash_object *object, ash_object_store **out,
+                        ash_error *err)
+{
+    ash_object_store *from = c->transfer.from;
+    *out = NULL;
+    if (object->archive_store == NULL || from->archive != NULL)
+        return 0;
+    ash_error own = ASH_ERROR_INIT;
+    int rc =
+        ash_object_manager_bind(from->manager, object->archive_store, c->transfer.op, out, &own);
+    from->archive = *out;
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* which reading says better */
+}
+
+static void leave_archive(ash_copy_run *c, ash_object_store *archive)
+{
+    if (archive != NULL)
+        c->transfer.from->archive = NULL;
+    ash_object_store_close(archive);
+}
+
 static int bring_one(ash_copy_run *c, const ash_object *o, ash_object **there, bool final,
                      ash_error *err)
 {
     ash_object *made = NULL;
-    int rc = c->opts->dry_run ? 0 : ash__copy_bring(c, o, *there, final, &made, err);
+    ash_object_store *archive = NULL;
+    int rc = find_archive(c, o, &archive, err);
+    if (rc == 0 && !c->opts->dry_run)
+        rc = ash__copy_bring(c, o, *there, final, &made, err);
+    leave_archive(c, archive);
     if (rc != 0)
         return rc;
     if (!c->opts->dry_run) {
@@ -155,21 +181,6 @@ static int pass_over(ash_copy_run *c, const ash_object *object, const ash_error 
     return 0;
 }
 
-/* Bytes in an archive are beside the source, unless somebody said where. */
-static int find_archive(ash_copy_run *c, const ash_object *object, ash_object_store **out,
-                        ash_error *err)
-{
-    ash_object_store *from = c->transfer.from;
-    *out = NULL;
-    if (object->archive_store == NULL || from->archive != NULL)
-        return 0;
-    ash_error own = ASH_ERROR_INIT;
-    int rc =
-        ash_object_manager_bind(from->manager, object->archive_store, c->transfer.op, out, &own);
-    from->archive = *out;
-    return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* which reading says better */
-}
-
 static int copy_name(ash_copy_run *c, const ash_object *object, ash_object **there, bool *brought,
                      ash_error *err)
 {
@@ -197,9 +208,7 @@ static int copy_one(ash_copy_run *c, const ash_object *object, ash_error *err)
         rc = find_archive(c, object, &archive, &own);
     if (rc == 0)
         rc = copy_name(c, object, &there, &brought, &own);
-    if (archive != NULL)
-        c->transfer.from->archive = NULL;
-    ash_object_store_close(archive);
+    leave_archive(c, archive);
     ash_object_free(there);
     if (is_passed_over(rc))
         return pass_over(c, object, &own);

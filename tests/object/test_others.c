@@ -372,6 +372,27 @@ static void test_object_others__archive(void **state)
 }
 
 /* What the archive has is not what was there: nothing goes. */
+/* A version whose bytes were archived while it was the current one. */
+static void test_object_others__copy_of_an_archived_version(void **state)
+{
+    fixture *f = *state;
+    ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
+    support_need(f, archive);
+    ash_object_config config = ASH_OBJECT_CONFIG_INIT;
+    config.keep_last = -1;
+    support_configure(f, &config);
+    ash_object_store *archive = support_store(f, "archive", NULL);
+    ash_object_store *to = keeping_store(f, "to", -1);
+    put_all(f, f->store, "a", "1");
+    assert_ok(ash_object_store_archive(f->store, archive, NULL, NULL, NULL, &f->err), &f->err);
+    put_all(f, f->store, "a", "2");
+    o.versions = true;
+    copy(f, to, &o, 1, 0);
+    expect_past(f, to, "a", "1 2");
+    ash_object_store_close(archive);
+    ash_object_store_close(to);
+}
+
 /* The archive is beside it, and nobody attached it. */
 static void test_object_others__copy_of_archived(void **state)
 {
@@ -609,6 +630,7 @@ int main(void)
         T(copy_goes_on),
         T(copy_versions),
         T(copy_of_archived),
+        T(copy_of_an_archived_version),
         T(copy_versions_to_others),
         T(copy_refuses),
         T(copy_links_over_objects),
