@@ -115,6 +115,9 @@ void ash__status_listing_sort(ash_object_status_listing *l); /* by name; the cor
 
 /* ---- notations ---- */
 
+/* Is the address one of NATS', also where this build has no backend for it? */
+bool ash__uri_is_nats(const char *uri);
+
 /* Safe from any thread: 22 of base62, which nobody else has. */
 void ash__nuid(char out[ASH_NUID_TEXT_BYTES]);
 /* "SHA-256=" and URL-safe base64 with its padding, from the bytes of a digest. */

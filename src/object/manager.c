@@ -28,8 +28,7 @@ int ash__object_outside(const ash_op *op, ash_error *err)
 static int refuse_uri(const char *uri, ash_error *err)
 {
     const char *colon = strstr(uri, "://");
-    bool nats = strncmp(uri, "nats://", 7) == 0 || strncmp(uri, "tls://", 6) == 0;
-    if (nats)
+    if (ash__uri_is_nats(uri))
         return ash__fail(err, ASH_EUNSUPPORTED, "this build lacks JetStream (libnats)");
     if (colon != NULL)
         return ash__fail(err, ASH_EUNSUPPORTED, "nothing here opens %.*s addresses",

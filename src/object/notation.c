@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NUIDs, base64 and the text of digests, as NATS' clients write them, and as some of them did. */
+/* Addresses, NUIDs, base64 and the text of digests, as NATS' clients write them, and as some of them did. */
 #include "object/info.h"
 
 #include "base/base64.h"
@@ -10,6 +10,11 @@
 #include <string.h>
 
 static const char BASE62[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+bool ash__uri_is_nats(const char *uri)
+{
+    return strncmp(uri, "nats://", 7) == 0 || strncmp(uri, "tls://", 6) == 0;
+}
 
 void ash__nuid(char out[ASH_NUID_TEXT_BYTES])
 {

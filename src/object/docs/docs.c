@@ -5,8 +5,6 @@
 #include "base/mem.h"
 #include "store/ops.h"
 
-#include <string.h>
-
 static void close_manager(ash_object_manager *base)
 {
     ash_docs_manager *m = (ash_docs_manager *)base;
@@ -103,7 +101,7 @@ static int open_on(ash_store *store, const ash_object_manager_options *opts,
 /* What NATS has is another backend's, also where this build lacks it. */
 static bool accepts(const char *uri)
 {
-    return strncmp(uri, "nats://", 7) != 0 && strncmp(uri, "tls://", 6) != 0;
+    return !ash__uri_is_nats(uri);
 }
 
 static int open_uri(const char *uri, const ash_object_manager_options *opts,
