@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Objects: one large, and many small ones.  The same work as objects.go's and objects_nats.js's, in the
- * same order; a line is figure,peer,value,unit.
+/* Objects: one large, many small ones one after the other, and as many by 16 writers at once.  The same
+ * work as main.go's in tests/clients/nats/bench and objects_nats.js's, in the same order; a line is
+ * figure,peer,value,unit.
  *
  * usage: ashlar-bench-objects PLACE PEER MIB SMALL */
 #include "peer.h"
 
 #include <ashlar/ashlar.h>
 #include <ashlar/object.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SMALL_BYTES  4096
 #define BUFFER_BYTES (1 << 20)
+#define WRITERS      16
 
 struct bench {
     ash_object_store *store;
@@ -71,18 +74,24 @@ static void measure_large(struct bench *b)
     free(buffer);
 }
 
-static void measure_small(struct bench *b, int count)
+static void put_small(const struct bench *b, const char *folder, int number, ash_error *err)
 {
     ash_object_meta meta = ASH_OBJECT_META_INIT;
+    char name[48];
+    snprintf(name, sizeof name, "%s/%d", folder, number);
+    meta.name = name;
+    bench_check(ash_object_store_put_bytes(b->store, &meta, b->data + number, SMALL_BYTES, NULL,
+                                           NULL, NULL, err) == 0,
+                err->text);
+}
+
+static void measure_small(struct bench *b, int count)
+{
     char name[32];
     double from = bench_now();
 
-    meta.name = name;
-    for (int i = 0; i < count; i++) {
-        snprintf(name, sizeof name, "small/%d", i);
-        check(b, ash_object_store_put_bytes(b->store, &meta, b->data + i, SMALL_BYTES, NULL, NULL,
-                                            NULL, &b->err));
-    }
+    for (int i = 0; i < count; i++)
+        put_small(b, "small", i, &b->err);
     figure(b, "objects_put_small", count / (bench_now() - from), "/s");
     from = bench_now();
     for (int i = 0; i < count; i++) {
@@ -94,6 +103,40 @@ static void measure_small(struct bench *b, int count)
         ash_object_bytes_free(data);
     }
     figure(b, "objects_get_small", count / (bench_now() - from), "/s");
+}
+
+/* ---- many at once ---- */
+
+struct writer {
+    const struct bench *bench;
+    pthread_t thread;
+    int from, end;
+};
+
+static void *write_some(void *arg)
+{
+    struct writer *w = arg;
+    ash_error err = ASH_ERROR_INIT;
+    for (int i = w->from; i < w->end; i++)
+        put_small(w->bench, "many", i, &err);
+    return NULL;
+}
+
+static void measure_many(const struct bench *b, int count)
+{
+    struct writer writers[WRITERS];
+    double from = bench_now();
+
+    for (int i = 0; i < WRITERS; i++) {
+        writers[i].bench = b;
+        writers[i].from = (int)((int64_t)count * i / WRITERS);
+        writers[i].end = (int)((int64_t)count * (i + 1) / WRITERS);
+        bench_check(pthread_create(&writers[i].thread, NULL, write_some, &writers[i]) == 0,
+                    "start a thread");
+    }
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(writers[i].thread, NULL);
+    figure(b, "objects_put_small_16", count / (bench_now() - from), "/s");
 }
 
 int main(int argc, char **argv)
@@ -114,6 +157,7 @@ int main(int argc, char **argv)
     check(&b, ash_object_manager_create(manager, &config, NULL, &b.store, &b.err));
     measure_large(&b);
     measure_small(&b, atoi(argv[4]));
+    measure_many(&b, atoi(argv[4]));
     ash_object_store_close(b.store);
     check(&b, ash_object_manager_delete(manager, "bench", NULL, &b.err));
     ash_object_manager_close(manager);

@@ -6,6 +6,7 @@ const { Objm } = require('@nats-io/obj');
 
 const [uri, peer, mib, smallText] = process.argv.slice(2);
 const SMALL_BYTES = 4096;
+const WRITERS = 16;
 const small = Number(smallText);
 const figure = (name, value, unit) => console.log(`${name},${peer},${value.toFixed(1)},${unit}`);
 const seconds = (from) => Number(process.hrtime.bigint() - from) / 1e9;
@@ -42,6 +43,15 @@ async function main() {
   from = now();
   for (let i = 0; i < small; i++) await store.getBlob(`small/${i}`);
   figure('objects_get_small', small / seconds(from), '/s');
+  from = now();
+  await Promise.all(
+    Array.from({ length: WRITERS }, async (_, w) => {
+      const end = Math.floor((small * (w + 1)) / WRITERS);
+      for (let i = Math.floor((small * w) / WRITERS); i < end; i++)
+        await store.putBlob({ name: `many/${i}` }, data.subarray(i, i + SMALL_BYTES));
+    })
+  );
+  figure('objects_put_small_16', small / seconds(from), '/s');
   await store.destroy();
   await nc.close();
 }

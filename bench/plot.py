@@ -44,6 +44,11 @@ TITLES = {
     "locks_crowd_reads": "5,000 readers and 50 writers at one file: read locks",
     "locks_crowd_writes": "5,000 readers and 50 writers at one file: write locks",
     "locks_crowd_wait": "5,000 readers and 50 writers at one file: how long a writer waits",
+    "objects_put": "objects: a large one put",
+    "objects_get": "objects: a large one read back",
+    "objects_put_small": "objects of 4 KiB put, one writer",
+    "objects_get_small": "objects of 4 KiB read back, one reader",
+    "objects_put_small_16": "objects of 4 KiB put, 16 writers",
 }
 # The goals: (figure, mine, peer) -> the least ratio.
 GOALS = {
@@ -58,12 +63,17 @@ GOALS = {
     ("commit_p99", "during upload", "idle"): 1 / 5,
     ("chunks_put", "libmongoc", "tcp copy"): 0.3,
     ("chunks_get", "libmongoc", "tcp copy"): 0.5,
+    ("objects_put", "ashlar", "nats.go"): 0.9,
+    ("objects_get", "ashlar", "nats.go"): 1,
+    ("objects_get_small", "ashlar", "nats.go"): 3,
+    ("objects_put", "in a folder", "nats.go"): 1.5,
+    ("objects_put_small", "in a folder", "nats.go"): 3,
 }
 # Bounds of a value itself.
 LIMITS = {("churn_written", "ashlar"): 1.05, ("churn_disk", "ashlar"): 1.1,
           ("churn_mixed_written", "ashlar"): 1.05, ("churn_mixed_disk", "ashlar"): 1.1}
 LESS_IS_BETTER = {"us", "bytes/byte", "x live", "MB"}
-MINE = ["ashlar", "ashlar bare", "in process", "during upload", "library", "command", "libmongoc"]
+MINE = ["ashlar", "ashlar bare", "in process", "during upload", "library", "command", "libmongoc", "in a folder"]
 PALETTE = {True: "#2f6f8f", False: "#b9c4cc"}
 
 

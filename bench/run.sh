@@ -27,7 +27,7 @@ fi
 ninja -C "$build" ashlar bench/ashlar-bench-layers bench/ashlar-bench-locks
 if ninja -C "$build" -t targets all | grep -q '^bench/ashlar-bench:'; then
     ninja -C "$build" bench/ashlar-bench
-elif [ "$workloads" != locks ]; then
+elif [ "$workloads" != locks ] && [ "$workloads" != objects ]; then
     echo "Without libsqlite3-dev only the layers are measured (librocksdb-dev adds one more peer)." >&2
     workloads=layers
 fi
@@ -47,7 +47,7 @@ notes=$results/unequal.txt
 : >"$notes"
 fail=0
 case $workloads in
-layers | chunks | locks | "layers locks" | "locks layers") ;;
+layers | chunks | locks | objects | "layers locks" | "locks layers") ;;
 *)
     # shellcheck disable=SC2086
     "$build/bench/ashlar-bench" "$place/peers" "$runs" "$scale" $workloads >>"$csv" 2>>"$notes" || fail=1
@@ -64,6 +64,12 @@ esac
 case $workloads in
 all | *locks*)
     ASHLAR=$build/ashlar bash "$(dirname "$0")/locks.sh" "$build" "$place/locks" "$runs" "$scale" >>"$csv" 2>>"$notes" || fail=1
+    ;;
+esac
+case $workloads in
+*objects*)
+    ninja -C "$build" bench/ashlar-bench-objects tests/object/jetstream/nats-servers
+    ASHLAR=$build/ashlar bash "$(dirname "$0")/objects.sh" "$build" "$place/objects" "$runs" "$mib" 2000 >>"$csv" 2>>"$notes" || fail=1
     ;;
 esac
 rm -rf "$place"

@@ -11,13 +11,17 @@ import (
 	"math/rand"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-const smallBytes = 4096
+const (
+	smallBytes = 4096
+	writers    = 16
+)
 
 func check(err error) {
 	if err != nil {
@@ -69,6 +73,21 @@ func main() {
 		check(err)
 	}
 	figure("objects_get_small", float64(small)/time.Since(from).Seconds(), "/s")
+
+	from = time.Now()
+	var all sync.WaitGroup
+	for w := 0; w < writers; w++ {
+		all.Add(1)
+		go func(first, end int) {
+			defer all.Done()
+			for i := first; i < end; i++ {
+				_, err := store.PutBytes(ctx, fmt.Sprintf("many/%d", i), data[i:i+smallBytes])
+				check(err)
+			}
+		}(small*w/writers, small*(w+1)/writers)
+	}
+	all.Wait()
+	figure("objects_put_small_16", float64(small)/time.Since(from).Seconds(), "/s")
 	check(js.DeleteObjectStore(ctx, "bench"))
 	nc.Close()
 }
