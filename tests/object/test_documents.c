@@ -4,6 +4,7 @@
 #include "support.h"
 
 #include "base/clock.h"
+#include "store/embedded/kit/embedded.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,14 +346,77 @@ static void test_object_documents__reaper_at_rest(void **state)
     close_docs(&d);
 }
 
+/* ---- what a put costs ---- */
+
+static ash_engine_stats stats_of(docs *d)
+{
+    ash_engine_stats stats;
+    assert_ok(ash__engine_stats(ash__embedded(d->store)->engine, &stats, &d->err), &d->err);
+    return stats;
+}
+
+/* One record of the journal, since a put of few bytes reads nothing outside its transaction: what a
+ * reader is to see would have to be committed first. */
+static void test_object_documents__small_puts_need_no_commit(void **state)
+{
+    docs d;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
+    open_docs(*state, &d);
+    assert_ok(ash_store_capabilities(d.store, &can, &d.err), &d.err);
+    if (strcmp(can.backend, "embedded") != 0) { /* only a folder has a journal */
+        close_docs(&d);
+        return;
+    }
+    for (int i = 0; i < 100; i++) /* until the store has one, and finds that no reader follows */
+        put(&d, "before", "text");
+    ash_engine_stats before = stats_of(&d);
+    for (int i = 0; i < 50; i++)
+        put(&d, "name", "text");
+    ash_engine_stats after = stats_of(&d);
+    assert_true(after.flushes - before.flushes >= 10); /* the clock commits now and then, too */
+    assert_int_equal(after.applies - before.applies, 50);
+    close_docs(&d);
+}
+
+/* Those of many are told early that there will be none. */
+static void test_object_documents__large_puts_are_refused_early(void **state)
+{
+    enum { MANY = 1024 * 1024 };
+    docs d;
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    ash_object_change_options o = ASH_OBJECT_CHANGE_OPTIONS_INIT;
+    ash_object_writer *w = NULL;
+    uint8_t *many = calloc(1, MANY);
+    open_docs(*state, &d);
+    put(&d, "a", "text");
+    meta.name = "a";
+    o.if_absent = true;
+    assert_ok(ash_object_store_open_writer(d.objects, &meta, &o, NULL, &w, &d.err), &d.err);
+    assert_int_equal(ash_object_writer_write(w, many, MANY, &d.err), ASH_ECONDITION);
+    ash_object_writer_free(w);
+    assert_ok(ash_object_store_open_writer(d.objects, &meta, NULL, NULL, &w, &d.err), &d.err);
+    assert_ok(ash_object_store_seal(d.objects, NULL, &d.err), &d.err);
+    assert_int_equal(ash_object_writer_write(w, many, MANY, &d.err), ASH_EREADONLY);
+    ash_object_writer_free(w);
+    close_docs(&d);
+    free(many);
+}
+
 #define T(name)                                                                                    \
     cmocka_unit_test_setup_teardown(test_object_documents__##name, support_setup, support_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(fields), T(bytes_are_a_buckets_file), T(nothing_is_left), T(generations), T(transactions),
-        T(reaper), T(reaper_at_rest),
+        T(fields),
+        T(bytes_are_a_buckets_file),
+        T(nothing_is_left),
+        T(generations),
+        T(transactions),
+        T(reaper),
+        T(reaper_at_rest),
+        T(small_puts_need_no_commit),
+        T(large_puts_are_refused_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,34 +7,42 @@
 
 #include <string.h>
 
+/* To look early costs a round trip of a server elsewhere, and a folder a commit of what it has only
+ * answered for: more than to put fewer bytes in vain. */
+enum { LOOK_FROM = 1024 * 1024 };
+
 typedef struct docs_sink {
     ash_object_sink sink;
     ash_docs *store;
+    const ash_object *object; /* lent until the sink is sealed */
+    ash_op op;
     ash_object_change_options opts;
     ash_digest_kind digest;
     char nuid[64];
     size_t chunk_size;
     ash_upload *upload;
     ash_encoder *encoder; /* NULL: bytes as they are */
+    size_t unlooked;      /* bytes that came before the look */
+    bool looked;
 } docs_sink;
 
 /* ---- opening ---- */
 
-/* Told early where it can be, so that nobody sends a gigabyte in vain; the commit looks again. */
-static int look_early(ash_docs *s, const ash_object_put_request *r, ash_error *err)
+static int look_at_conditions(const docs_sink *k, ash_error *err)
 {
+    const ash_object_change_options *o = &k->opts;
     ash_object *old = NULL;
     int64_t now = 0;
-    if (!r->opts->if_absent && r->opts->if_revision == 0)
+    if (!o->if_absent && o->if_revision == 0)
         return 0;
-    int rc = ash__docs_find_name(s, r->object->name, r->op, &old, err);
+    int rc = ash__docs_find_name(k->store, k->object->name, &k->op, &old, err);
     if (rc == 0)
-        rc = ash_store_time(s->manager->store, &now, NULL, err);
+        rc = ash_store_time(k->store->manager->store, &now, NULL, err);
     uint64_t revision = old != NULL && !ash__docs_is_over(old, now) ? old->revision : 0;
-    if (rc == 0 && r->opts->if_absent && ash__docs_is_live(old, now))
+    if (rc == 0 && o->if_absent && ash__docs_is_live(old, now))
         rc = ash__fail(err, ASH_ECONDITION, "there is an object %.200s", old->name);
-    else if (rc == 0 && r->opts->if_revision != 0 && r->opts->if_revision != revision)
-        rc = ash__fail(err, ASH_ECONDITION, "%.200s has another revision by now", r->object->name);
+    else if (rc == 0 && o->if_revision != 0 && o->if_revision != revision)
+        rc = ash__fail(err, ASH_ECONDITION, "%.200s has another revision by now", k->object->name);
     ash_object_free(old);
     return rc;
 }
@@ -49,6 +57,17 @@ static int look_at_store(ash_docs *s, const ash_op *op, ash_error *err)
         rc = ash__fail(err, ASH_EREADONLY, "object store %s is sealed", s->base.name);
     ash__docs_config_release(&c);
     return rc;
+}
+
+/* So that nobody sends a gigabyte in vain; the commit looks again. */
+static int look_early(docs_sink *k, size_t len, ash_error *err)
+{
+    k->unlooked += len;
+    if (k->looked || k->unlooked < LOOK_FROM)
+        return 0;
+    k->looked = true;
+    int rc = look_at_store(k->store, &k->op, err);
+    return rc == 0 ? look_at_conditions(k, err) : rc;
 }
 
 static int open_upload(docs_sink *k, const ash_object_put_request *r, ash_error *err)
@@ -68,14 +87,10 @@ static int open_upload(docs_sink *k, const ash_object_put_request *r, ash_error 
 int ash__docs_open_sink(ash_object_store *base, const ash_object_put_request *r,
                         ash_object_sink **out, ash_error *err)
 {
-    ash_docs *s = ash__docs(base);
-    int rc = look_at_store(s, r->op, err);
-    if (rc == 0)
-        rc = look_early(s, r, err);
-    if (rc != 0)
-        return rc;
     docs_sink *k = ash__new(docs_sink);
-    k->store = s;
+    k->store = ash__docs(base);
+    k->object = r->object;
+    k->op = *r->op;
     k->opts = *r->opts;
     k->digest = r->digest;
     k->chunk_size = (size_t)r->object->chunk_size;
@@ -83,7 +98,7 @@ int ash__docs_open_sink(ash_object_store *base, const ash_object_put_request *r,
     if (r->object->encoding != NULL)
         k->encoder = ash__encoder_new();
     k->sink.hashes = k->encoder == NULL;
-    rc = open_upload(k, r, err);
+    int rc = open_upload(k, r, err);
     if (rc != 0)
         ash__docs_sink_free(&k->sink);
     else
@@ -112,6 +127,9 @@ static int write_encoded(docs_sink *k, const uint8_t *data, size_t len, ash_erro
 int ash__docs_sink_write(ash_object_sink *base, const void *data, size_t len, ash_error *err)
 {
     docs_sink *k = (docs_sink *)base;
+    int rc = look_early(k, len, err);
+    if (rc != 0)
+        return rc;
     return k->encoder != NULL ? write_encoded(k, data, len, err)
                               : ash_upload_write(k->upload, data, len, err);
 }
