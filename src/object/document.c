@@ -202,28 +202,51 @@ static const struct {
     {"encoding", take_text}, {"archive", take_place},    {"until", take_date},
 };
 
-bool ash__object_document_has(const char *name)
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+/* FIELDS: none of them. */
+static size_t field_index(const char *name)
 {
-    for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++)
-        if (strcmp(fields[i].name, name) == 0)
-            return true;
-    return false;
+    size_t i = 0;
+    while (i < FIELDS && strcmp(fields[i].name, name) != 0)
+        i++;
+    return i;
 }
 
+bool ash__object_document_has(const char *name)
+{
+    return field_index(name) < FIELDS;
+}
+
+/* Every change makes a few such documents, so the fields are looked for in one walk. */
 bson_t *ash__object_document_order(const bson_t *doc)
 {
-    bson_t *out = bson_new();
+    bson_t *out = bson_new(), others = BSON_INITIALIZER;
     bson_iter_t it;
-    for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++) {
-        if (bson_iter_init_find(&it, doc, fields[i].name))
-            fields[i].take(out, fields[i].name, &it);
+    struct {
+        bson_iter_t at;
+        bool is_there;
+    } found[FIELDS];
+    for (size_t i = 0; i < FIELDS; i++)
+        found[i].is_there = false;
+    if (bson_iter_init(&it, doc))
+        while (bson_iter_next(&it)) {
+            size_t i = field_index(bson_iter_key(&it));
+            if (i == FIELDS) {
+                bson_append_iter(&others, NULL, 0, &it);
+            } else if (!found[i].is_there) {
+                found[i].at = it;
+                found[i].is_there = true;
+            }
+        }
+    for (size_t i = 0; i < FIELDS; i++) {
+        if (found[i].is_there)
+            fields[i].take(out, fields[i].name, &found[i].at);
         else if (fields[i].take == take_number && strcmp(fields[i].name, "revision") != 0)
             BSON_APPEND_INT64(out, fields[i].name, 0);
     }
-    if (bson_iter_init(&it, doc))
-        while (bson_iter_next(&it))
-            if (!ash__object_document_has(bson_iter_key(&it)))
-                bson_append_iter(out, NULL, 0, &it);
+    bson_concat(out, &others);
+    bson_destroy(&others);
     return out;
 }
 

@@ -7,37 +7,58 @@
 #include "object/document.h"
 #include "query/match/match.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
 /* ---- reading ---- */
 
-static const char *text_at(const bson_t *doc, const char *path, const char *otherwise)
+static const char *text_of(const bson_iter_t *it)
 {
-    bson_iter_t it, at;
-    if (bson_iter_init(&it, doc) && bson_iter_find_descendant(&it, path, &at) &&
-        BSON_ITER_HOLDS_UTF8(&at))
-        return bson_iter_utf8(&at, NULL);
-    return otherwise;
+    return BSON_ITER_HOLDS_UTF8(it) ? bson_iter_utf8(it, NULL) : NULL;
 }
 
-static int64_t number_at(const bson_t *doc, const char *path)
+static int64_t number_of(const bson_iter_t *it)
 {
-    bson_iter_t it, at;
     int64_t out = 0;
-    if (bson_iter_init(&it, doc) && bson_iter_find_descendant(&it, path, &at)) {
-        if (BSON_ITER_HOLDS_DATE_TIME(&at))
-            return bson_iter_date_time(&at);
-        (void)ash__value_as_int64(ash__value_of_iter(&at), &out);
-    }
+    if (BSON_ITER_HOLDS_DATE_TIME(it))
+        return bson_iter_date_time(it);
+    (void)ash__value_as_int64(ash__value_of_iter(it), &out);
     return out;
 }
 
-/* The first value of the header Content-Type, whose name has no case. */
-static const char *content_type(const bson_t *doc)
+/* {bucket, name?} */
+static void read_place(const bson_iter_t *it, const char **bucket, const char **name)
 {
-    bson_iter_t it, in, value;
-    if (!bson_iter_init_find(&it, doc, "headers") || !bson_iter_recurse(&it, &in))
+    bson_iter_t in;
+    if (!bson_iter_recurse(it, &in))
+        return;
+    while (bson_iter_next(&in)) {
+        if (strcmp(bson_iter_key(&in), "bucket") == 0)
+            *bucket = text_of(&in);
+        else if (strcmp(bson_iter_key(&in), "name") == 0)
+            *name = text_of(&in);
+    }
+}
+
+static void read_options(ash_object *o, const bson_iter_t *it)
+{
+    bson_iter_t in;
+    if (!bson_iter_recurse(it, &in))
+        return;
+    while (bson_iter_next(&in)) {
+        if (strcmp(bson_iter_key(&in), "link") == 0)
+            read_place(&in, &o->link_store, &o->link_name);
+        else if (strcmp(bson_iter_key(&in), "max_chunk_size") == 0)
+            o->chunk_size = (int32_t)number_of(&in);
+    }
+}
+
+/* The first value of the header Content-Type, whose name has no case. */
+static const char *content_type(const bson_iter_t *headers)
+{
+    bson_iter_t in, value;
+    if (!bson_iter_recurse(headers, &in))
         return NULL;
     while (bson_iter_next(&in))
         if (strcasecmp(bson_iter_key(&in), ASH_HEADER_TYPE) == 0 &&
@@ -46,29 +67,61 @@ static const char *content_type(const bson_t *doc)
     return NULL;
 }
 
+static const struct {
+    const char *name;
+    size_t at;
+    bool is_text;
+} plain_fields[] = {
+    {"name", offsetof(ash_object, name), true},
+    {"description", offsetof(ash_object, description), true},
+    {"bucket", offsetof(ash_object, store), true},
+    {"nuid", offsetof(ash_object, nuid), true},
+    {"encoding", offsetof(ash_object, encoding), true},
+    {"size", offsetof(ash_object, size), false},
+    {"chunks", offsetof(ash_object, chunks), false},
+    {"mtime", offsetof(ash_object, modified_ms), false},
+    {"expires", offsetof(ash_object, expires_ms), false},
+    {"until", offsetof(ash_object, ended_ms), false},
+    {"revision", offsetof(ash_object, revision), false},
+};
+
+static bool read_plain(ash_object *o, const bson_iter_t *it)
+{
+    for (size_t i = 0; i < ASH_ARRAY_LEN(plain_fields); i++) {
+        if (strcmp(plain_fields[i].name, bson_iter_key(it)) != 0)
+            continue;
+        void *at = (char *)o + plain_fields[i].at;
+        if (!plain_fields[i].is_text)
+            *(int64_t *)at = number_of(it);
+        else if (text_of(it) != NULL)
+            *(const char **)at = text_of(it);
+        return true;
+    }
+    return false;
+}
+
+/* Of a document in its form, where each field stands once. */
 static void read_fields(ash_object *o)
 {
-    const bson_t *doc = o->document;
     bson_iter_t it;
-    o->name = text_at(doc, "name", "");
-    o->description = text_at(doc, "description", "");
-    o->store = text_at(doc, "bucket", "");
-    o->nuid = text_at(doc, "nuid", "");
-    o->link_store = text_at(doc, "options.link.bucket", NULL);
-    o->link_name = text_at(doc, "options.link.name", NULL);
-    o->archive_store = text_at(doc, "archive.bucket", NULL);
-    o->archive_name = text_at(doc, "archive.name", NULL);
-    o->encoding = text_at(doc, "encoding", NULL);
-    o->content_type = content_type(doc);
-    strncpy(o->digest, text_at(doc, "digest", ""), sizeof o->digest - 1);
-    o->size = number_at(doc, "size");
-    o->chunks = number_at(doc, "chunks");
-    o->chunk_size = (int32_t)number_at(doc, "options.max_chunk_size");
-    o->modified_ms = number_at(doc, "mtime");
-    o->expires_ms = number_at(doc, "expires");
-    o->ended_ms = number_at(doc, "until");
-    o->revision = (uint64_t)number_at(doc, "revision");
-    o->deleted = bson_iter_init_find(&it, doc, "deleted");
+    o->name = o->description = o->store = o->nuid = "";
+    if (!bson_iter_init(&it, o->document))
+        return;
+    while (bson_iter_next(&it)) {
+        const char *key = bson_iter_key(&it);
+        if (read_plain(o, &it))
+            continue;
+        if (strcmp(key, "digest") == 0 && text_of(&it) != NULL)
+            strncpy(o->digest, text_of(&it), sizeof o->digest - 1);
+        else if (strcmp(key, "headers") == 0)
+            o->content_type = content_type(&it);
+        else if (strcmp(key, "options") == 0)
+            read_options(o, &it);
+        else if (strcmp(key, "archive") == 0)
+            read_place(&it, &o->archive_store, &o->archive_name);
+        else if (strcmp(key, "deleted") == 0)
+            o->deleted = true;
+    }
 }
 
 static int check(const ash_object *o, ash_error *err)
