@@ -68,34 +68,53 @@ int ash__attributes_read(const ash_work *work, ash_file *file, ash_error *err)
     return 0;
 }
 
-int ash__attributes_write(const ash_work *work, const ash_attributes *a, ash_error *err)
+static void build(const ash_attributes *a, bson_t *doc)
 {
-    bson_t filter = BSON_INITIALIZER;
-    bson_t doc = BSON_INITIALIZER;
     bson_oid_t version;
     /* A new one each time: it tells two versions apart whose files documents are the same. */
     bson_oid_init(&version, NULL);
-    ash__filter_id(&filter, "_id", a->id);
-    /* A whole document, so that nothing of an earlier file of that id stays. */
-    BSON_APPEND_VALUE(&doc, "_id", a->id);
-    BSON_APPEND_OID(&doc, "version", &version);
-    BSON_APPEND_INT64(&doc, "length", a->length);
-    BSON_APPEND_DATE_TIME(&doc, "uploadDate", a->upload_date_ms);
+    BSON_APPEND_VALUE(doc, "_id", a->id);
+    BSON_APPEND_OID(doc, "version", &version);
+    BSON_APPEND_INT64(doc, "length", a->length);
+    BSON_APPEND_DATE_TIME(doc, "uploadDate", a->upload_date_ms);
     if (a->digests != NULL) {
-        append_digest(&doc, "sha256", a->digests->sha256);
-        append_digest(&doc, "sha1", a->digests->sha1);
-        append_digest(&doc, "md5", a->digests->md5);
+        append_digest(doc, "sha256", a->digests->sha256);
+        append_digest(doc, "sha1", a->digests->sha1);
+        append_digest(doc, "md5", a->digests->md5);
     }
     if (a->expires_ms != 0)
-        BSON_APPEND_DATE_TIME(&doc, "expires", a->expires_ms);
+        BSON_APPEND_DATE_TIME(doc, "expires", a->expires_ms);
     if (a->altered_ms != 0)
-        BSON_APPEND_DATE_TIME(&doc, "altered", a->altered_ms);
+        BSON_APPEND_DATE_TIME(doc, "altered", a->altered_ms);
     if (a->token != 0)
-        BSON_APPEND_INT64(&doc, "token", a->token);
+        BSON_APPEND_INT64(doc, "token", a->token);
+}
+
+static int insert(const ash_work *work, const bson_t *doc, ash_error *err)
+{
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    o.op = ash__work_write_op(work);
+    return ash_collection_insert_one(work->bucket->attributes, doc, &o, err);
+}
+
+/* The whole document, so that nothing of an earlier file of that id stays. */
+static int write_over(const ash_work *work, const bson_value_t *id, const bson_t *doc,
+                      ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
     ash_update_options o = ash__work_update_options(work);
+    ash__filter_id(&filter, "_id", id);
     o.upsert = true;
-    int rc = ash__collection_change(work->bucket->attributes, &filter, &doc, &o, NULL, err);
+    int rc = ash__collection_change(work->bucket->attributes, &filter, doc, &o, NULL, err);
     bson_destroy(&filter);
+    return rc;
+}
+
+int ash__attributes_write(const ash_work *work, const ash_attributes *a, ash_error *err)
+{
+    bson_t doc = BSON_INITIALIZER;
+    build(a, &doc);
+    int rc = a->is_new ? insert(work, &doc, err) : write_over(work, a->id, &doc, err);
     bson_destroy(&doc);
     return rc;
 }

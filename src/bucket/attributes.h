@@ -38,6 +38,7 @@ typedef struct ash_attributes {
     int64_t expires_ms;         /* 0: never */
     int64_t altered_ms;         /* 0: never */
     int64_t token;              /* 0: none */
+    bool is_new;                /* no file has had the id, so that there are none to write over */
 } ash_attributes;
 int ash__attributes_write(const ash_work *work, const ash_attributes *a, ash_error *err);
 int ash__attributes_remove(const ash_work *work, const bson_value_t *id, ash_error *err);

@@ -88,6 +88,8 @@ bool ash__hasher_choose(ash_hasher *h, unsigned kinds)
     ash_assert(h->total == 0);
     for (size_t i = 0; i < KINDS; i++) {
         bool wanted = (kinds & kinds_in_order[i]) != 0;
+        if (wanted == (h->digests[i] != NULL)) /* it has taken nothing in yet */
+            continue;
         ash__digest_free(h->digests[i]);
         h->digests[i] = wanted ? ash__digest_new(kinds_in_order[i]) : NULL;
         all = all && wanted == (h->digests[i] != NULL);

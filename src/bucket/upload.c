@@ -127,6 +127,11 @@ int ash__upload_stage(ash_upload *u, ash_error *err)
     return ash__chunk_writer_init(&u->writer, u->bucket, &u->staged, u->chunk_size, err);
 }
 
+void ash__upload_note_new_id(ash_upload *u)
+{
+    u->id_is_new = true;
+}
+
 void ash__upload_stage_as_is(ash_upload *u)
 {
     bson_value_copy(&u->id, &u->staged);
@@ -152,6 +157,7 @@ static int stage_if_replaced(ash_upload *u, ash_error *err)
 static int stage(ash_upload *u, const ash_upload_options *o, bool given, ash_error *err)
 {
     u->id_at_end = o->id_at_end;
+    u->id_is_new = !given && !o->id_at_end && !o->resumable;
     if (o->id_at_end && given)
         return ash__fail(err, ASH_EINVAL, "an id is given, and is to be given at the end");
     if (o->id_at_end && o->resumable) {

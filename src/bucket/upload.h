@@ -43,6 +43,7 @@ struct ash_upload {
     bool left_chunks; /* write() failed: what it stored before has no file */
     bson_value_t id;
     bool id_at_end; /* finish gives it; until then it is `staged` */
+    bool id_is_new; /* it was made for this file: nothing of it is there before */
     char *filename;
     int32_t chunk_size;
     bson_t extra; /* contentType, aliases, metadata: as the files document will have them */
@@ -87,6 +88,9 @@ int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename,
 int ash__upload_stage(ash_upload *u, ash_error *err);
 /* The same under the id that the upload has so far. */
 void ash__upload_stage_as_is(ash_upload *u);
+/* The id that was given was made for this file, and nobody else uses it: then nothing is looked for
+ * under it.  Before finish. */
+void ash__upload_note_new_id(ash_upload *u);
 /* Make the digests of u->digest_kinds.  Before the first byte. */
 int ash__upload_choose_digests(ash_upload *u, ash_error *err);
 /* ASH_ESTATE unless the upload is open, or, where that will do, sealed. */

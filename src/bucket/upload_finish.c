@@ -129,7 +129,9 @@ static int insert_file(finish_call *call, const ash_work *work, ash_error *err)
                         .upload_date_ms = date,
                         .digests = &u->digests,
                         .expires_ms = call->expires_ms,
-                        .token = u->fence.given ? u->fence.token : 0};
+                        .token = u->fence.given ? u->fence.token : 0,
+                        /* Without a transaction a try that failed may have left them. */
+                        .is_new = u->id_is_new && work->transaction != NULL};
     bson_reinit(&call->doc);
     if (u->as_is != NULL) {
         bson_t view;
@@ -243,7 +245,7 @@ static int look_for_existing(finish_call *call, const ash_work *work, bson_t *ol
     ash_file *file = NULL;
     ash_file_free(call->existing);
     call->existing = NULL;
-    if (*old_count > 0 || (!u->id_at_end && !work->manner->joined))
+    if (*old_count > 0 || u->id_is_new || (!u->id_at_end && !work->manner->joined))
         return 0;
     int rc = 0;
     if (work->transaction != NULL && !work->manner->serial)

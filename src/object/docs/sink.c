@@ -3,6 +3,7 @@
 #include "object/docs/commit.h"
 
 #include "base/mem.h"
+#include "bucket/upload.h"
 #include "object/docs/encoding.h"
 
 #include <string.h>
@@ -80,8 +81,11 @@ static int open_upload(docs_sink *k, const ash_object_put_request *r, ash_error 
     o.content_type = r->object->content_type;
     o.without_digest = k->encoder != NULL || k->digest != ASH_DIGEST_SHA256;
     o.digests = k->encoder == NULL && k->digest != ASH_DIGEST_SHA256 ? (unsigned)k->digest : 0;
-    return ash_bucket_open_upload_stream_with_id(k->store->bucket, &id, r->object->name, &o,
-                                                 &k->upload, err);
+    int rc = ash_bucket_open_upload_stream_with_id(k->store->bucket, &id, r->object->name, &o,
+                                                   &k->upload, err);
+    if (rc == 0)
+        ash__upload_note_new_id(k->upload);
+    return rc;
 }
 
 int ash__docs_open_sink(ash_object_store *base, const ash_object_put_request *r,
