@@ -175,6 +175,23 @@ static void test_object_jetstream_objects__uneven_chunks(void **state)
     ash__free(data);
 }
 
+/* One whose chunks are more than it says. */
+static void test_object_jetstream_objects__wrong_count(void **state)
+{
+    live *l = *state;
+    need(l);
+    static const char meta[] = "{\"name\":\"o\",\"nuid\":\"aaaaaaaaaaaaaaaaaaaaaa\",\"size\":10,"
+                               "\"chunks\":1,\"mtime\":\"2020-01-01T00:00:00Z\"}";
+    char *chunk = ash__chunk_subject(l->name, "aaaaaaaaaaaaaaaaaaaaaa");
+    char *subject = ash__meta_subject(l->name, "o");
+    live_publish(l, chunk, "first-", 6, NULL);
+    live_publish(l, chunk, "last", 4, NULL);
+    live_publish(l, subject, meta, strlen(meta), NULL);
+    live_expect(l, "o", "first-last", 10);
+    ash__free(subject);
+    ash__free(chunk);
+}
+
 /* As nats.js writes them: a link without nuid, size and chunks, with the target's bucket; an update
  * without a rollup, so that the subject has two messages. */
 static void test_object_jetstream_objects__as_nats_js_writes(void **state)
@@ -269,6 +286,7 @@ int main(void)
         ON_A_STORE(test_object_jetstream_objects__deleted),
         ON_A_STORE(test_object_jetstream_objects__ranges),
         ON_A_STORE(test_object_jetstream_objects__uneven_chunks),
+        ON_A_STORE(test_object_jetstream_objects__wrong_count),
         ON_A_STORE(test_object_jetstream_objects__as_nats_js_writes),
         ON_A_STORE(test_object_jetstream_objects__unpadded_names),
         ON_A_STORE(test_object_jetstream_objects__corrupt),
