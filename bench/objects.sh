@@ -61,7 +61,7 @@ done
 exec 8>&-
 wait $servers
 cat >&2 <<'END'
-# objects: nats-server does not sync a message before it acknowledges it, a folder has each object on disk: so do not read "in a folder" as if both did the same
-# objects: nats-server, and what its clients do on the other side of a connection, share the processors with the clients; a folder has no server
-# objects: 16 writers are threads, goroutines or promises, and share a connection
+# objects: nats-server acknowledges what it has not synced yet, a folder has each object on the disk first
+# objects: nats-server shares the processors with its clients; a folder has no server
+# objects: the 16 writers are threads, goroutines or promises, and share a connection
 END
