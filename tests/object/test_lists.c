@@ -309,6 +309,104 @@ static void test_object_lists__watch_history(void **state)
     ash_object_watch_close(w);
 }
 
+static uint64_t next_revision(fixture *f, ash_object_watch *w)
+{
+    ash_object_event e = ASH_OBJECT_EVENT_INIT;
+    do {
+        e = (ash_object_event)ASH_OBJECT_EVENT_INIT;
+        assert_ok(ash_object_watch_next(w, 5000, &e, &f->err), &f->err);
+        assert_int_not_equal(e.kind, 0);
+    } while (e.kind == ASH_OBJECT_CURRENT);
+    return ash_object_revision(e.object);
+}
+
+/* What was current when the watch began and is replaced before it was told is told all the same: each
+ * revision once, in their order. */
+static void test_object_lists__watch_history_beside_changes(void **state)
+{
+    enum { OBJECTS = 700, CHANGES = 120 };
+    fixture *f = *state;
+    ash_object_config config = ASH_OBJECT_CONFIG_INIT;
+    ash_object_watch_options o = ASH_OBJECT_WATCH_OPTIONS_INIT;
+    char name[16];
+    support_need(f, versions);
+    config.keep_last = -1;
+    support_configure(f, &config);
+    for (int i = 0; i < OBJECTS; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        support_put(f, f->store, name, "x");
+    }
+    o.history = true;
+    ash_object_watch *w = watch(f, &o);
+    uint64_t told = 0;
+    for (int i = 0; i < OBJECTS + CHANGES; i++) {
+        if (i < CHANGES) {
+            snprintf(name, sizeof name, "n%d", OBJECTS - 1 - i * 5);
+            if (i % 3 == 0)
+                support_delete(f, f->store, name);
+            else
+                support_put(f, f->store, name, "other");
+        }
+        assert_int_equal(next_revision(f, w), ++told);
+    }
+    expect_event(f, w, "");
+    ash_object_watch_close(w);
+}
+
+/* Long documents are not in the change log: an event that is read late has none. */
+static void test_object_lists__watch_history_read_late(void **state)
+{
+    enum { CHANGES = 5 };
+    fixture *f = *state;
+    ash_object_config config = ASH_OBJECT_CONFIG_INIT;
+    ash_object_watch_options o = ASH_OBJECT_WATCH_OPTIONS_INIT;
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    char *text = ash__alloc(30001);
+    support_need(f, versions);
+    config.keep_last = -1;
+    support_configure(f, &config);
+    memset(text, 'x', 30000);
+    meta.name = "A";
+    meta.description = text;
+    o.history = true;
+    ash_object_watch *w = watch(f, &o);
+    expect_event(f, w, ".");
+    for (int i = 0; i < CHANGES; i++) {
+        assert_ok(ash_object_store_put_bytes(f->store, &meta, "x", 1, NULL, NULL, NULL, &f->err),
+                  &f->err);
+        support_put(f, f->store, "B", "x");
+    }
+    for (uint64_t told = 1; told <= 2 * CHANGES; told++)
+        assert_int_equal(next_revision(f, w), told);
+    expect_event(f, w, "");
+    ash_object_watch_close(w);
+    ash__free(text);
+}
+
+/* A name that is renamed away and put again while the watch begins is there in the end. */
+static void test_object_lists__watch_removed_and_put_again(void **state)
+{
+    fixture *f = *state;
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    ash_object_event e = ASH_OBJECT_EVENT_INIT;
+    bool there = false;
+    support_need(f, atomic_rename);
+    support_put(f, f->store, "A", "1");
+    ash_object_watch *w = watch(f, NULL);
+    meta.name = "B";
+    assert_ok(ash_object_store_update_meta(f->store, "A", &meta, NULL, NULL, NULL, &f->err),
+              &f->err);
+    support_put(f, f->store, "A", "2");
+    do {
+        e = (ash_object_event)ASH_OBJECT_EVENT_INIT;
+        assert_ok(ash_object_watch_next(w, 500, &e, &f->err), &f->err);
+        if (e.kind != 0 && e.kind != ASH_OBJECT_CURRENT && strcmp(e.name, "A") == 0)
+            there = e.kind == ASH_OBJECT_PUT;
+    } while (e.kind != 0);
+    assert_true(there);
+    ash_object_watch_close(w);
+}
+
 static void test_object_lists__watch_locks(void **state)
 {
     fixture *f = *state;
@@ -345,6 +443,9 @@ int main(void)
         T(watch_meta_and_links),
         T(watch_renames),
         T(watch_history),
+        T(watch_history_beside_changes),
+        T(watch_history_read_late),
+        T(watch_removed_and_put_again),
         T(watch_locks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,13 +3,15 @@
  *
  * The stream is opened first.  Since the changes of a store come one after the other, everything up
  * to the newest revision that was listed was listed, or has a later one by then: what the stream has
- * of those is passed over. */
+ * of those is passed over.  With history the beginning ends at the revision that the store had
+ * before, and all later ones are the stream's. */
 #include "object/docs/docs.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bson/value.h"
 #include "bucket/bucket.h"
+#include "object/docs/history.h"
 
 #include <string.h>
 
@@ -20,14 +22,14 @@ typedef struct docs_watch {
     ash_object_watch_options opts;
     char *prefix, *meta, *locks;
     ash_cursor *stream;
-    ash_object_listing *initial; /* NULL: told */
-    ash_cursor *past;            /* with history: versions, merged with it; else NULL */
-    ash_object *past_head;
-    const ash_object *initial_head;
-    bool has_heads;
-    uint64_t seen;      /* the newest revision that was told or passed over */
-    bson_t *locked;     /* names that are, as far as is known: {name: 1} */
-    ash_object *object; /* of the last event */
+    bool beginning;              /* what there is is still being told, … */
+    ash_object_listing *initial; /* … from here, … */
+    ash_docs_history *history;   /* … or from here; later, what the stream passed over */
+    uint64_t since;              /* the store's revision when the watch began */
+    uint64_t seen;               /* the newest revision that was told or passed over */
+    bool caught_up;              /* the stream has come to what is newer than what there was */
+    bson_t *locked;              /* names that are, as far as is known: {name: 1} */
+    ash_object *object;          /* of the last event */
     char *name;
 } docs_watch;
 
@@ -36,8 +38,7 @@ static void close_watch(ash_object_watch *base)
     docs_watch *w = (docs_watch *)base;
     ash_cursor_free(w->stream);
     ash_object_listing_free(w->initial);
-    ash_cursor_free(w->past);
-    ash_object_free(w->past_head);
+    ash__docs_history_free(w->history);
     ash_object_free(w->object);
     bson_destroy(w->locked);
     ash__free(w->prefix);
@@ -78,48 +79,34 @@ static void tell(docs_watch *w, ash_object *object, bool initial, ash_object_eve
 
 /* ---- what there is ---- */
 
-static int next_past(docs_watch *w, ash_error *err)
+static int next_present(docs_watch *w, ash_object **out, ash_error *err)
 {
-    ash_doc doc = {NULL, 0};
-    ash_object_free(w->past_head);
-    w->past_head = NULL;
-    if (w->past == NULL)
-        return 0;
-    int rc = ash_cursor_next(w->past, &doc, err);
-    if (rc == 0 && doc.data != NULL)
-        rc = ash__docs_object(doc, &w->past_head, err);
+    const ash_object *o = NULL;
+    if (w->history != NULL)
+        return ash__docs_history_next(w->history, out, err);
+    int rc = w->initial->next(w->initial, &o, err);
+    *out = rc == 0 && o != NULL ? ash_object_copy(o) : NULL;
     return rc;
 }
 
-static int next_current(docs_watch *w, ash_error *err)
+static int tell_present(docs_watch *w, ash_object_event *out, ash_error *err)
 {
-    return w->initial->next(w->initial, &w->initial_head, err);
-}
-
-static int tell_initial(docs_watch *w, ash_object_event *out, ash_error *err)
-{
-    int rc = 0;
-    if (!w->has_heads) {
-        w->has_heads = true;
-        rc = next_past(w, err);
-        if (rc == 0)
-            rc = next_current(w, err);
-    }
+    ash_object *o = NULL;
+    int rc = next_present(w, &o, err);
     if (rc != 0)
         return rc;
-    bool past = w->past_head != NULL &&
-                (w->initial_head == NULL || w->past_head->revision < w->initial_head->revision);
-    if (past) {
-        tell(w, ash_object_copy(w->past_head), true, out);
-        return next_past(w, err);
-    }
-    if (w->initial_head != NULL) {
-        tell(w, ash_object_copy(w->initial_head), true, out);
-        return next_current(w, err);
+    if (o != NULL) {
+        tell(w, o, w->beginning, out);
+        return 0;
     }
     ash_object_listing_free(w->initial);
     w->initial = NULL;
-    out->kind = ASH_OBJECT_CURRENT;
+    ash__docs_history_free(w->history);
+    w->history = NULL;
+    if (w->beginning)
+        out->kind = ASH_OBJECT_CURRENT;
+    w->beginning = false;
+    w->seen = w->since > w->seen ? w->since : w->seen;
     return 0;
 }
 
@@ -190,24 +177,40 @@ static void take_lock(docs_watch *w, const bson_t *event, ash_object_event *out)
     tell_name(w, name, held ? ASH_OBJECT_LOCKED : ASH_OBJECT_UNLOCKED, out);
 }
 
+/* The removal may be from before the listing, and the name be there again, as was told. */
+static int take_removal(docs_watch *w, const char *name, ash_object_event *out, ash_error *err)
+{
+    ash_object *now = NULL;
+    int rc = 0;
+    if (!is_wanted(w, name) || w->opts.ignore_deletes)
+        return 0;
+    if (!w->caught_up)
+        rc = ash__docs_find_name(w->store, name, &w->op, &now, err);
+    if (rc == 0 && now == NULL)
+        tell_name(w, name, ASH_OBJECT_REMOVED, out);
+    ash_object_free(now);
+    return rc;
+}
+
 static int take_object(docs_watch *w, const bson_t *event, ash_object_event *out, ash_error *err)
 {
-    const char *kind = text(event, "operationType");
     ash_object *object = NULL;
     bson_t doc;
-    if (strcmp(kind, "delete") == 0) {
-        const char *name = text(event, "documentKey._id");
-        if (is_wanted(w, name) && !w->opts.ignore_deletes)
-            tell_name(w, name, ASH_OBJECT_REMOVED, out);
-        return 0;
-    }
+    if (strcmp(text(event, "operationType"), "delete") == 0)
+        return take_removal(w, text(event, "documentKey._id"), out, err);
     if (!document(event, "fullDocument", &doc))
         return 0;
     int rc = ash__docs_object(ash__doc_from_bson(&doc), &object, err);
     if (rc != 0)
         return rc;
-    if (object->revision <= w->seen)
+    if (object->revision <= w->seen) {
         ash_object_free(object);
+        return 0;
+    }
+    w->caught_up = true;
+    /* An event has no document once another one stands in its place: it is a version now. */
+    if (w->opts.history && object->revision > w->seen + 1)
+        w->history = ash__docs_history_before(w->store, &w->op, w->seen, object);
     else
         tell(w, object, false, out);
     return 0;
@@ -234,11 +237,13 @@ static int next(ash_object_watch *base, int64_t timeout_ms, ash_object_event *ou
     docs_watch *w = (docs_watch *)base;
     int64_t end = ash__clock_ms() + timeout_ms;
     int rc = 0;
-    while (rc == 0 && out->kind == 0 && w->initial != NULL)
-        rc = tell_initial(w, out, err);
     while (rc == 0 && out->kind == 0) {
         ash_doc doc = {NULL, 0};
         int64_t left = end - ash__clock_ms();
+        if (w->beginning || w->history != NULL) {
+            rc = tell_present(w, out, err);
+            continue;
+        }
         ash_cursor_set_op(w->stream, 0, w->op.cancel, left > 0 ? left : 0);
         rc = ash_cursor_next(w->stream, &doc, err);
         if (rc == 0 && doc.data != NULL)
@@ -265,17 +270,6 @@ static int open_stream(docs_watch *w, const ash_op *op, ash_error *err)
     return rc;
 }
 
-static int open_past(docs_watch *w, const ash_op *op, ash_error *err)
-{
-    ash_find_options o = ash__docs_find_options(op);
-    bson_t *filter = bson_new(), *sort = BCON_NEW("_id", BCON_INT32(1));
-    o.sort = sort;
-    int rc = ash_collection_find(w->store->versions, filter, &o, &w->past, err);
-    bson_destroy(sort);
-    bson_destroy(filter);
-    return rc;
-}
-
 static int open_initial(docs_watch *w, const ash_op *op, ash_error *err)
 {
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
@@ -283,14 +277,17 @@ static int open_initial(docs_watch *w, const ash_op *op, ash_error *err)
     int rc = ash__docs_config_own(w->store, op, &c, err);
     if (rc != 0)
         return rc;
-    if (w->opts.updates_only)
-        w->seen = (uint64_t)c.revision;
+    w->since = (uint64_t)c.revision;
     ash__docs_config_release(&c);
-    if (w->opts.updates_only)
+    w->beginning = !w->opts.updates_only;
+    if (w->opts.updates_only) {
+        w->seen = w->since;
         return 0;
+    }
+    if (w->opts.history)
+        return ash__docs_history_open(w->store, &w->op, w->since, &w->history, err);
     o.deleted = true;
-    rc = w->opts.history ? open_past(w, op, err) : 0;
-    return rc == 0 ? ash__docs_list(&w->store->base, &o, op, &w->initial, err) : rc;
+    return ash__docs_list(&w->store->base, &o, &w->op, &w->initial, err);
 }
 
 int ash__docs_watch(ash_object_store *base, const ash_object_watch_options *opts, const ash_op *op,
@@ -300,6 +297,7 @@ int ash__docs_watch(ash_object_store *base, const ash_object_watch_options *opts
     w->watch = (ash_object_watch){next, close_watch};
     w->store = ash__docs(base);
     w->op = *op;
+    w->op.deadline_ms = 0; /* of the opening alone: each call has a time of its own */
     w->opts = *opts;
     w->prefix = opts->prefix != NULL ? ash__strdup(opts->prefix) : NULL;
     w->meta = ash__sprintf("%s.meta", w->store->prefix);
