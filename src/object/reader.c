@@ -43,8 +43,9 @@ int ash_object_store_info(ash_object_store *s, const char *name,
 {
     ash_object_read_options o;
     ash_object_found found;
-    ash_assert(s != NULL && name != NULL && out != NULL);
-    *out = NULL;
+    ash_assert(s != NULL && name != NULL);
+    if (out != NULL)
+        *out = NULL;
     ash_op own = ash__op_of(op);
     int rc = ash__object_name_check(name, err);
     if (rc == 0)
@@ -53,8 +54,10 @@ int ash_object_store_info(ash_object_store *s, const char *name,
         rc = ash__object_find(s, name, &o, &own, &found, err);
     if (rc != 0)
         return rc;
-    *out = found.object;
-    found.object = NULL;
+    if (out != NULL) {
+        *out = found.object;
+        found.object = NULL;
+    }
     ash__object_found_release(&found);
     return 0;
 }
@@ -154,8 +157,9 @@ int ash_object_store_open_reader(ash_object_store *s, const char *name,
                                  ash_object_reader **out, ash_error *err)
 {
     ash_object_read_options o;
-    ash_assert(s != NULL && name != NULL && out != NULL);
-    *out = NULL;
+    ash_assert(s != NULL && name != NULL);
+    if (out != NULL)
+        *out = NULL;
     ash_op own = ash__op_of(op);
     int rc = ash__object_name_check(name, err);
     if (rc == 0)

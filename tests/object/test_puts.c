@@ -46,6 +46,9 @@ static void test_object_puts__info(void **state)
     assert_int_equal(ash_object_revision(o), ash_object_revision(again));
     assert_true(llabs(ash_object_modified_ms(o) - ash_object_modified_ms(again)) < 1000);
     support_expect(f, f->store, "b", "DEF");
+    assert_ok(ash_object_store_info(f->store, "b", NULL, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(ash_object_store_info(f->store, "c", NULL, NULL, NULL, &f->err),
+                     ASH_ENOTFOUND);
     ash_object_free(o);
     ash_object_free(again);
 }
