@@ -65,27 +65,27 @@ static void fail_each_call(object_subject *s, enum fault fault, int sparse)
 
 static void test_faults_object_io__broken_disk(void **state)
 {
-    fail_each_call(*state, FAULT_EIO, 1);
+    fail_each_call(*state, FAULT_EIO, 2);
 }
 
 static void test_faults_object_io__full_disk(void **state)
 {
-    fail_each_call(*state, FAULT_ENOSPC, 3);
+    fail_each_call(*state, FAULT_ENOSPC, 5);
 }
 
 static void test_faults_object_io__short_writes(void **state)
 {
-    fail_each_call(*state, FAULT_SHORT, 3);
+    fail_each_call(*state, FAULT_SHORT, 5);
 }
 
 static void test_faults_object_io__done_but_reported_as_failed(void **state)
 {
-    fail_each_call(*state, FAULT_UNKNOWN, 2);
+    fail_each_call(*state, FAULT_UNKNOWN, 4);
 }
 
 static void test_faults_object_io__broken_for_a_while(void **state)
 {
-    fail_each_call(*state, FAULT_LASTING, 3);
+    fail_each_call(*state, FAULT_LASTING, 5);
 }
 
 #define TEST(name)                                                                                 \

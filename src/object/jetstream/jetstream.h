@@ -40,6 +40,7 @@ typedef struct ash_js_store {
     char *stream_name;
     ash_js_stream stream;
     bool message_ttl; /* the stream allows times to live of single messages; atomic */
+    bool cautious;    /* a full stream loses messages: room.h */
 } ash_js_store;
 
 /* Chunks of an object with a time to live of its own outlive it by at most so much, and so long may

@@ -3,6 +3,7 @@
 #include "object/jetstream/config.h"
 #include "object/jetstream/jetstream.h"
 #include "object/jetstream/meta.h"
+#include "object/jetstream/room.h"
 
 #include "base/mem.h"
 #include "object/jetstream/format/names.h"
@@ -58,6 +59,7 @@ static ash_object_store *bind_to(ash_object_manager *base, const char *stream, c
                                 .direct = ash__json_truth(config, "allow_direct", false),
                                 .replicas = ash__json_int(config, "num_replicas", 1) > 1};
     s->message_ttl = ash__json_truth(config, "allow_msg_ttl", false);
+    s->cautious = ash__js_room_matters(ash__js_manager_of(base), config);
     return &s->base;
 }
 

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "object/jetstream/format/names.h"
 #include "object/jetstream/info.h"
+#include "object/jetstream/room.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -241,6 +242,16 @@ static int with_outcome(const ash_js_meta_put *put, uint64_t sequence, ash_objec
     return rc;
 }
 
+static int check_room(ash_js_store *s, const ash_js_meta_put *put, size_t len, const ash_op *op,
+                      ash_error *err)
+{
+    size_t need = len + strlen(put->subject) + (put->other != NULL ? strlen(put->other) : 0) +
+                  ASH_JS_OVERHEAD_BYTES;
+    int64_t room = INT64_MAX;
+    int rc = s->cautious ? ash__js_room(s, op, &room, err) : 0;
+    return rc == 0 && room < (int64_t)need ? ash__js_room_is_over(s, err) : rc;
+}
+
 int ash__js_meta_publish(ash_js_store *s, const ash_js_meta_put *put, const ash_op *op,
                          ash_object **out, bool *unknown, ash_error *err)
 {
@@ -250,9 +261,12 @@ int ash__js_meta_publish(ash_js_store *s, const ash_js_meta_put *put, const ash_
 
     ash__nuid(id);
     ash__js_write_info(put->object, id, &body);
-    natsStatus status = make_message(put, id, &body, &p.message);
-    int rc =
-        status == NATS_OK ? publish(s, &p, err) : ash__js_fail_status(status, "to publish", err);
+    int rc = check_room(s, put, body.len, op, err);
+    natsStatus status = rc == 0 ? make_message(put, id, &body, &p.message) : NATS_OK;
+    if (status != NATS_OK)
+        rc = ash__js_fail_status(status, "to publish", err);
+    if (rc == 0)
+        rc = publish(s, &p, err);
     *unknown = p.unknown;
     if (rc == 0)
         rc = with_outcome(put, p.sequence, out, err);

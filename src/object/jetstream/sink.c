@@ -9,6 +9,7 @@
  *   free        without a commit: the chunks go, unless the commit's outcome is not known */
 #include "object/jetstream/chunks.h"
 #include "object/jetstream/meta.h"
+#include "object/jetstream/room.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -16,10 +17,7 @@
 
 #include <string.h>
 
-enum {
-    HEADERS_BYTES = 512, /* of a chunk's message, more than ever is */
-    MAX_CONFLICTS = 100  /* then others are always faster */
-};
+enum { MAX_CONFLICTS = 100 }; /* then others are always faster */
 
 typedef struct sink {
     ash_object_sink base;
@@ -31,14 +29,15 @@ typedef struct sink {
     ash_object_change_options opts;
     ash_op op;
     int64_t began_ms;
-    bool asked; /* what the name has; the answer was not read yet */
+    int64_t room; /* where that matters: for chunks, since it was asked for */
+    bool asked;   /* what the name has; the answer was not read yet */
     bool committed, unknown;
 } sink;
 
 static size_t chunk_size_of(ash_js_store *s, const ash_object *o)
 {
     size_t wanted = o->chunk_size > 0 ? (size_t)o->chunk_size : ASH_OBJECT_CHUNK_SIZE_DEFAULT;
-    int64_t most = natsConnection_GetMaxPayload(s->stream.js->nc) - HEADERS_BYTES;
+    int64_t most = natsConnection_GetMaxPayload(s->stream.js->nc) - ASH_JS_OVERHEAD_BYTES;
     return most > 0 && (size_t)most < wanted ? (size_t)most : wanted;
 }
 
@@ -113,6 +112,21 @@ int ash__js_open_sink(ash_object_store *base, const ash_object_put_request *requ
     return rc;
 }
 
+/* Asked for again only when it seems to be used up: others may have made some. */
+static int take_room(sink *k, size_t len, ash_error *err)
+{
+    int64_t need = (int64_t)len + ASH_JS_OVERHEAD_BYTES;
+    int rc = 0;
+    if (k->room < need)
+        rc = ash__js_chunks_settle(k->chunks, &k->op, err);
+    if (rc == 0 && k->room < need)
+        rc = ash__js_room(k->store, &k->op, &k->room, err);
+    if (rc == 0 && k->room < need)
+        return ash__js_room_is_over(k->store, err);
+    k->room -= need;
+    return rc;
+}
+
 int ash__js_sink_write(ash_object_sink *base, const void *data, size_t len, ash_error *err)
 {
     sink *k = (sink *)base;
@@ -120,7 +134,10 @@ int ash__js_sink_write(ash_object_sink *base, const void *data, size_t len, ash_
     int rc = 0;
     for (size_t at = 0, part = 0; rc == 0 && at < len; at += part) {
         part = len - at < k->chunk_size ? len - at : k->chunk_size;
-        rc = ash__js_chunks_put(k->chunks, from + at, part, &k->op, err);
+        if (k->store->cautious)
+            rc = take_room(k, part, err);
+        if (rc == 0)
+            rc = ash__js_chunks_put(k->chunks, from + at, part, &k->op, err);
     }
     return rc;
 }
