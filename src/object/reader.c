@@ -124,17 +124,24 @@ static int open_bytes(ash_object_reader *r, const ash_op *op, ash_error *err)
     return rc;
 }
 
-/* Only what is read from its first byte to its last can be compared. */
-static void begin_digest(ash_object_reader *r, const ash_object_read_options *o)
+/* Only what is read from its first byte to its last can be compared; and what says nothing. */
+static int begin_digest(ash_object_reader *r, const ash_object_read_options *o, ash_error *err)
 {
     const ash_object *object = r->found.object;
     ash_digest_kind kind;
     uint8_t bytes[32];
     size_t len;
     bool whole = r->start == 0 && r->end == object->size && !object->deleted;
-    if (!whole || o->unverified || !ash__digest_parse(object->digest, &kind, bytes, &len))
-        return;
-    r->digest = ash__digest_new(kind);
+    if (!whole || o->unverified || object->digest[0] == '\0')
+        return 0;
+    if (ash__digest_parse(object->digest, &kind, bytes, &len))
+        r->digest = ash__digest_new(kind);
+    if (r->digest == NULL)
+        return ash__fail(err, ASH_ECORRUPT,
+                         "the digest of %.200s is in no notation that is known: its bytes cannot "
+                         "be compared",
+                         object->name);
+    return 0;
 }
 
 static int open_once(ash_object_store *s, const char *name, const ash_object_read_options *o,
@@ -147,7 +154,7 @@ static int open_once(ash_object_store *s, const char *name, const ash_object_rea
         rc = open_bytes(r, op, err);
     if (rc == 0) {
         r->at = r->start;
-        begin_digest(r, o);
+        rc = begin_digest(r, o, err);
     }
     return rc;
 }

@@ -52,7 +52,9 @@ static int try_change(change *c, ash_object **out, ash_error *err)
 /* Until nobody else comes in between; what the caller asked for is looked at each time. */
 static int apply(change *c, ash_object **out, ash_error *err)
 {
-    int rc = 0;
+    int rc = ash__js_check_writable(c->store, err);
+    if (rc != 0)
+        return rc;
     ash__js_drop_pending(ash__js_manager_of(c->store->base.manager));
     for (int tries = 0; tries < MAX_CONFLICTS; tries++) {
         rc = try_change(c, out, err);
@@ -276,8 +278,9 @@ static int rename_object(ash_js_store *s, const ash_object_request *r, const ash
 {
     renaming n = {0};
     bson_t set = BSON_INITIALIZER;
-    int rc = look_at_target(s, meta->name, r->op, &n.target, err);
-
+    int rc = ash__js_check_writable(s, err);
+    if (rc == 0)
+        rc = look_at_target(s, meta->name, r->op, &n.target, err);
     for (int tries = 0; rc == 0 && tries < MAX_CONFLICTS; tries++) {
         rc = mark_old(s, r, n.target.subject, &n.old, err);
         if (rc != ASH_ECONFLICT)

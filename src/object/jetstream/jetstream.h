@@ -41,6 +41,7 @@ typedef struct ash_js_store {
     ash_js_stream stream;
     bool message_ttl; /* the stream allows times to live of single messages; atomic */
     bool cautious;    /* a full stream loses messages: room.h */
+    bool mirror;      /* of another store, which alone takes changes */
 } ash_js_store;
 
 /* Chunks of an object with a time to live of its own outlive it by at most so much, and so long may
@@ -75,6 +76,8 @@ int ash__js_status(ash_object_store *s, const ash_op *op, ash_object_status **ou
 int ash__js_seal(ash_object_store *s, const ash_op *op, ash_error *err);
 /* Times to live of single messages, from now on. */
 int ash__js_allow_ttl(ash_js_store *s, const ash_op *op, ash_error *err);
+/* ASH_EREADONLY: nobody would answer a publication. */
+int ash__js_check_writable(const ash_js_store *s, ash_error *err);
 /* STREAM.INFO; *info is yours. */
 int ash__js_stream_info(ash_js *js, const char *stream, const ash_op *op, ash_json **info,
                         ash_error *err);

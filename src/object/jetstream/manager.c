@@ -59,6 +59,7 @@ static ash_object_store *bind_to(ash_object_manager *base, const char *stream, c
                                 .direct = ash__json_truth(config, "allow_direct", false),
                                 .replicas = ash__json_int(config, "num_replicas", 1) > 1};
     s->message_ttl = ash__json_truth(config, "allow_msg_ttl", false);
+    s->mirror = ash__json_get(config, "mirror") != NULL;
     s->cautious = ash__js_room_matters(ash__js_manager_of(base), config);
     return &s->base;
 }
@@ -84,6 +85,12 @@ int ash__js_bind(ash_object_manager *m, const char *name, const ash_op *op, ash_
     ash__json_free(info);
     ash__free(stream);
     return rc;
+}
+
+int ash__js_check_writable(const ash_js_store *s, ash_error *err)
+{
+    return s->mirror ? ash__fail(err, ASH_EREADONLY, "object store %s is a mirror", s->base.name)
+                     : 0;
 }
 
 /* ---- making and changing ---- */

@@ -85,6 +85,9 @@ int ash__js_open_sink(ash_object_store *base, const ash_object_put_request *requ
     ash_js_store *s = ash__js_store_of(base);
     const ash_object *o = request->object;
     int64_t ttl = request->opts->ttl_ms;
+    int rc = ash__js_check_writable(s, err);
+    if (rc != 0)
+        return rc;
     ash__js_drop_pending(ash__js_manager_of(base->manager));
     sink *k = ash__new(sink);
     char *subject = ash__chunk_subject(base->name, o->nuid);
@@ -98,7 +101,7 @@ int ash__js_open_sink(ash_object_store *base, const ash_object_put_request *requ
     k->op = *request->op;
     k->chunk_size = chunk_size_of(s, o);
     k->began_ms = ash__clock_ms();
-    int rc = ttl > 0 ? ash__js_allow_ttl(s, request->op, err) : 0;
+    rc = ttl > 0 ? ash__js_allow_ttl(s, request->op, err) : 0;
     if (rc == 0)
         rc = ash__js_chunks_new(&s->stream, subject, o->nuid,
                                 ttl > 0 ? ttl + ASH_JS_TTL_MARGIN_MS : 0, &k->chunks, err);
