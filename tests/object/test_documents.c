@@ -187,6 +187,141 @@ static void test_object_documents__generations(void **state)
     close_docs(&d);
 }
 
+/* ---- by somebody's hand ---- */
+
+/* An update of all that the filter has. */
+static void change(docs *d, const char *suffix, bson_t *filter, bson_t *operators)
+{
+    char *name = ash__sprintf("objects.%s.%s", support_name(d->f, ""), suffix);
+    ash_collection *c = NULL;
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(operators);
+    value.value.v_doc.data_len = operators->len;
+    o.multi = true;
+    assert_ok(ash_collection_new(d->store, NULL, name, &c, &d->err), &d->err);
+    assert_ok(ash_collection_update(c, filter, &value, &o, NULL, &d->err), &d->err);
+    ash_collection_free(c);
+    ash__free(name);
+    bson_destroy(filter);
+    bson_destroy(operators);
+}
+
+static int read_it(docs *d, const char *name)
+{
+    uint8_t *data = NULL;
+    size_t len = 0;
+    int rc = ash_object_store_get_bytes(d->objects, name, NULL, NULL, &data, &len, &d->err);
+    ash_object_bytes_free(data);
+    return rc;
+}
+
+static void put_three_chunks(docs *d, const uint8_t *data, size_t chunk_size)
+{
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    meta.name = "a";
+    meta.chunk_size = (int32_t)chunk_size;
+    assert_ok(ash_object_store_put_bytes(d->objects, &meta, data, 3 * chunk_size, NULL, NULL, NULL,
+                                         &d->err),
+              &d->err);
+    assert_ok(read_it(d, "a"), &d->err);
+}
+
+static void test_object_documents__damaged_chunks(void **state)
+{
+    docs d;
+    open_docs(*state, &d);
+    uint8_t *data = support_bytes(30000, 1);
+    for (int n = 0; n < 3; n++) { /* one byte of each */
+        put_three_chunks(&d, data, 10000);
+        data[n * 10000 + 77] ^= 1;
+        change(&d, "chunks", BCON_NEW("n", BCON_INT32(n)),
+               BCON_NEW("$set", "{", "data", BCON_BIN(BSON_SUBTYPE_BINARY, data + n * 10000, 10000),
+                        "}"));
+        assert_int_equal(read_it(&d, "a"), ASH_ECORRUPT);
+    }
+    /* One is not where it was, or shorter. */
+    put_three_chunks(&d, data, 10000);
+    change(&d, "chunks", BCON_NEW("n", BCON_INT32(1)),
+           BCON_NEW("$set", "{", "n", BCON_INT32(5), "}"));
+    assert_int_not_equal(read_it(&d, "a"), 0);
+    put_three_chunks(&d, data, 10000);
+    change(&d, "chunks", BCON_NEW("n", BCON_INT32(1)),
+           BCON_NEW("$set", "{", "data", BCON_BIN(BSON_SUBTYPE_BINARY, data, 9999), "}"));
+    assert_int_not_equal(read_it(&d, "a"), 0);
+    put_three_chunks(&d, data, 10000);
+    ash__free(data);
+    close_docs(&d);
+}
+
+/* The chunks of a small object are numbered as if they were the last of one of 5 GiB. */
+static void test_object_documents__ranges_beyond_4_gib(void **state)
+{
+    enum { CHUNK = 131072, FIRST = 40000 };
+    docs d;
+    open_docs(*state, &d);
+    const int64_t size = (int64_t)(FIRST + 3) * CHUNK, from = (int64_t)FIRST * CHUNK;
+    uint8_t *data = support_bytes(3 * CHUNK, 1), *got = NULL;
+    ash_object *o = NULL;
+    put_three_chunks(&d, data, CHUNK);
+    change(&d, "chunks", bson_new(), BCON_NEW("$inc", "{", "n", BCON_INT32(FIRST), "}"));
+    change(&d, "files", bson_new(), BCON_NEW("$set", "{", "length", BCON_INT64(size), "}"));
+    change(&d, "meta", bson_new(),
+           BCON_NEW("$set", "{", "size", BCON_INT64(size), "chunks", BCON_INT64(FIRST + 3), "}"));
+    assert_ok(ash_object_store_info(d.objects, "a", NULL, NULL, &o, &d.err), &d.err);
+    assert_true(ash_object_size(o) == size);
+    ash_object_free(o);
+    static const int64_t ranges[][2] = {
+        {0, 10}, {CHUNK - 1, CHUNK + 1}, {5, 2 * CHUNK + 7}, {3 * CHUNK - 1, 3 * CHUNK}};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(ranges); i++) {
+        ash_object_read_options opts = ASH_OBJECT_READ_OPTIONS_INIT;
+        size_t len = 0;
+        opts.start = from + ranges[i][0];
+        opts.end = from + ranges[i][1];
+        assert_ok(ash_object_store_get_bytes(d.objects, "a", &opts, NULL, &got, &len, &d.err),
+                  &d.err);
+        assert_int_equal(len, ranges[i][1] - ranges[i][0]);
+        assert_memory_equal(got, data + ranges[i][0], len);
+        ash_object_bytes_free(got);
+    }
+    ash__free(data);
+    close_docs(&d);
+}
+
+static void test_object_documents__many_stores(void **state)
+{
+    enum { COUNT = 1025 };
+    docs d;
+    open_docs(*state, &d);
+    ash_collection *stores = NULL;
+    ash_object_status_listing *l = NULL;
+    const ash_object_status *st = NULL;
+    int count = 0;
+    bson_t *one = find(&d, "*objects.stores", "{}");
+    assert_ok(ash_collection_new(d.store, NULL, "objects.stores", &stores, &d.err), &d.err);
+    for (int i = 0; i < COUNT; i++) {
+        char name[16];
+        bson_t doc = BSON_INITIALIZER;
+        snprintf(name, sizeof name, "many-%04d", i);
+        BSON_APPEND_UTF8(&doc, "_id", name);
+        bson_copy_to_excluding_noinit(one, &doc, "_id", NULL);
+        assert_ok(ash_collection_insert_one(stores, &doc, NULL, &d.err), &d.err);
+        bson_destroy(&doc);
+    }
+    assert_ok(ash_object_manager_list(d.manager, NULL, &l, &d.err), &d.err);
+    while (ash_object_status_listing_next(l, &st, &d.err) == 0 && st != NULL)
+        count += strncmp(ash_object_status_name(st), "many-", 5) == 0;
+    assert_int_equal(count, COUNT);
+    ash_object_status_listing_free(l);
+    bson_t *filter = BCON_NEW("_id", "{", "$regex", BCON_UTF8("^many-"), "}");
+
+    assert_ok(ash_collection_remove(stores, filter, NULL, NULL, &d.err), &d.err);
+    bson_destroy(filter);
+    bson_destroy(one);
+    ash_collection_free(stores);
+    close_docs(&d);
+}
+
 /* ---- in a caller's transaction ---- */
 
 typedef struct both {
@@ -412,6 +547,9 @@ int main(void)
         T(bytes_are_a_buckets_file),
         T(nothing_is_left),
         T(generations),
+        T(damaged_chunks),
+        T(ranges_beyond_4_gib),
+        T(many_stores),
         T(transactions),
         T(reaper),
         T(reaper_at_rest),

@@ -274,18 +274,21 @@ static void test_object_jetstream_streams__not_permitted(void **state)
 
 /* ---- a server that dies ---- */
 
-typedef struct killing {
+typedef struct putting {
     special *s;
-    int64_t after_ms;
-} killing;
+    const uint8_t *data;
+    size_t size;
+    int rc;
+    ash_error err;
+} putting;
 
-static void *kill_and_start(void *arg)
+static void *put_all(void *arg)
 {
-    killing *k = arg;
-    ash__clock_sleep_ms(k->after_ms);
-    servers_kill(k->s->servers, 0);
-    ash__clock_sleep_ms(300);
-    servers_start_again(k->s->servers, 0);
+    putting *p = arg;
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    meta.name = "a";
+    p->rc =
+        ash_object_store_put_bytes(p->s->store, &meta, p->data, p->size, NULL, NULL, NULL, &p->err);
     return NULL;
 }
 
@@ -315,16 +318,19 @@ static void test_object_jetstream_streams__server_killed_amid_a_put(void **state
     special_start(&s, "# none", NULL);
     meta.name = "a";
     for (int i = 0; i < 3; i++) {
-        killing k = {&s, 20 + 40 * i};
+        putting p = {.s = &s, .data = new, .size = size};
         assert_ok(ash_object_store_put_bytes(s.store, &meta, old, MIB, NULL, NULL, NULL, &s.err),
                   &s.err);
-        assert_int_equal(ash__thread_start(&thread, 0, kill_and_start, &k), 0);
-        int rc = ash_object_store_put_bytes(s.store, &meta, new, size, NULL, NULL, NULL, &s.err);
+        assert_int_equal(ash__thread_start(&thread, 0, put_all, &p), 0);
+        ash__clock_sleep_ms(20 + 40 * i);
+        servers_kill(s.servers, 0); /* by this thread, with which servers die */
+        ash__clock_sleep_ms(300);
+        servers_start_again(s.servers, 0);
         pthread_join(thread, NULL);
         wait_until_back(&s);
         assert_ok(ash_object_store_get_bytes(s.store, "a", &opts, NULL, &got, &len, &s.err),
                   &s.err);
-        assert_true(len == size || (rc != 0 && len == MIB));
+        assert_true(len == size || (p.rc != 0 && len == MIB));
         assert_memory_equal(got, len == size ? new : old, len);
         ash_object_bytes_free(got);
     }
