@@ -40,11 +40,11 @@
  * a free or close function is given.  Any other NULL is a bug of the caller and ends the program.
  *
  * Common errors: ASH_ENOTFOUND no such store, or no such object: one that is deleted or expired
- * counts as none; ASH_EINVAL names and options that cannot be; ASH_EREADONLY the store is sealed;
- * ASH_ECONDITION a condition of the caller does not hold; ASH_ECONFLICT somebody else's change came
- * first, look again; ASH_ENOSPC a limit of the store (the text says which); ASH_ECORRUPT bytes that
- * do not give their digest; ASH_ELOST the fence's lock is not held any more.  After any failure the
- * object is as before. */
+ * counts as none; ASH_EINVAL names and options that cannot be; ASH_EREADONLY the store is sealed,
+ * or a mirror; ASH_ECONDITION a condition of the caller does not hold; ASH_ECONFLICT somebody else's
+ * change came first, look again; ASH_ENOSPC a limit of the store (the text says which);
+ * ASH_ECORRUPT bytes that do not give their digest; ASH_ELOST the fence's lock is not held any more.
+ * After any failure the object is as before. */
 
 #include <ashlar/bucket.h>
 #include <ashlar/digest.h>
@@ -357,7 +357,8 @@ int ash_object_store_info(ash_object_store *s, const char *name,
                           ash_error *err);
 /* Bytes of one revision.  Links are followed, also into other stores of the manager:
  * ASH_ENOTFOUND where they lead to nothing, ASH_EINVAL where they lead to a whole store, or to each
- * other (ASH_OBJECT_LINK_DEPTH).  *out is yours. */
+ * other (ASH_OBJECT_LINK_DEPTH); ASH_ECORRUPT, unless `unverified`: the digest is in no notation
+ * that is known.  *out is yours. */
 int ash_object_store_open_reader(ash_object_store *s, const char *name,
                                  const ash_object_read_options *opts, const ash_op *op,
                                  ash_object_reader **out, ash_error *err);

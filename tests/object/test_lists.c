@@ -361,8 +361,8 @@ static void test_object_lists__watch_history_read_late(void **state)
     ash_object_config config = ASH_OBJECT_CONFIG_INIT;
     ash_object_watch_options o = ASH_OBJECT_WATCH_OPTIONS_INIT;
     ash_object_meta meta = ASH_OBJECT_META_INIT;
-    char *text = ash__alloc(30001);
     support_need(f, versions);
+    char *text = ash__alloc(30001);
     config.keep_last = -1;
     support_configure(f, &config);
     memset(text, 'x', 30000);

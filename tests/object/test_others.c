@@ -320,9 +320,9 @@ static void test_object_others__archive(void **state)
     fixture *f = *state;
     ash_object_archive_options o = ASH_OBJECT_ARCHIVE_OPTIONS_INIT;
     ash_object_archive_report r = ASH_OBJECT_ARCHIVE_REPORT_INIT;
-    uint8_t *data = support_bytes(500000, 1);
     char text[8];
     support_need(f, archive);
+    uint8_t *data = support_bytes(500000, 1);
     ash_object_store *to = support_store(f, "archive", NULL);
     support_put_bytes(f, f->store, "big", data, 500000);
     support_put(f, f->store, "small", "text");

@@ -298,9 +298,9 @@ static void test_object_reads__encoded(void **state)
     fixture *f = *state;
     ash_object_meta meta = ASH_OBJECT_META_INIT;
     size_t len = 1000003;
-    uint8_t *data = ash__alloc(len), *got = NULL;
     ash_object *plain = NULL, *o = NULL;
     support_need(f, encoding);
+    uint8_t *data = ash__alloc(len), *got = NULL;
     for (size_t i = 0; i < len; i++)
         data[i] = (uint8_t)(i / 1000 % 256);
     assert_ok(support_try_put(f, f->store, "p", data, len, &plain), &f->err);
@@ -343,8 +343,8 @@ static void test_object_reads__compressed_store(void **state)
 {
     fixture *f = *state;
     ash_object_config config = ASH_OBJECT_CONFIG_INIT;
-    uint8_t *data = ash__alloc(500000);
     support_need(f, compression);
+    uint8_t *data = ash__alloc(500000);
     config.compression = true;
     support_configure(f, &config);
     support_put_bytes(f, f->store, "a", data, 500000);

@@ -298,8 +298,8 @@ static void test_object_versions__expired_make_room(void **state)
 {
     fixture *f = *state;
     ash_object_config config = ASH_OBJECT_CONFIG_INIT;
-    uint8_t *data = support_bytes(100000, 1);
     support_need(f, object_ttl);
+    uint8_t *data = support_bytes(100000, 1);
     config.ttl_ms = SOON_MS;
     config.max_bytes = 150000;
     support_configure(f, &config);
