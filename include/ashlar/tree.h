@@ -282,6 +282,12 @@ int ash_tree_open_entry(ash_tree *tree, const ash_tree_entry *entry,
  * write and enter this tree's root: ASH_EACCES. */
 int ash_tree_open_content(ash_tree *tree, const char *digest, const ash_tree_read_options *opts,
                           const ash_op *op, ash_tree_reader **out, ash_error *err);
+/* Is a file's content there?  Told by rows alone, so that it costs little however long the file is:
+ * its document, what it is made of, and as many chunks as there have to be.  Bytes that are damaged
+ * are found by reading them.  ASH_ECORRUPT: something is missing, which the text names; whoever puts
+ * the same bytes brings it back.  0 also for folders, and what stands in the file's own document.
+ * With a principal as ash_tree_open_entry(). */
+int ash_tree_probe(ash_tree *tree, const ash_tree_entry *entry, const ash_op *op, ash_error *err);
 const ash_tree_entry *ash_tree_reader_entry(const ash_tree_reader *r); /* borrowed until free */
 /* *got 0 at the end, and only there. */
 int ash_tree_reader_read(ash_tree_reader *r, void *buf, size_t len, size_t *got, ash_error *err);

@@ -100,6 +100,16 @@ int ash_tree_open_entry(ash_tree *tree, const ash_tree_entry *entry,
     return rc == 0 ? open_reader(tree, ash_tree_entry_copy(entry), &o, op, out, err) : rc;
 }
 
+int ash_tree_probe(ash_tree *tree, const ash_tree_entry *entry, const ash_op *op, ash_error *err)
+{
+    ash_op own = ash__op_of(op);
+    ash_assert(tree != NULL && entry != NULL);
+    int rc = require_read(tree, entry, &own, err);
+    if (rc == 0 && entry->content.id.len != 0)
+        rc = ash__content_probe(tree->contents, &entry->content.id, &own, err);
+    return rc;
+}
+
 /* A file that has nothing but this content. */
 static int entry_of_content(const ash_content_ref *content, ash_tree_entry **out, ash_error *err)
 {

@@ -339,4 +339,76 @@ case_the_store_keeps_out_of_itself() {
     t check >"$scratch/out"
 }
 
+# lose NAME: the content of a local file, by way of the contents' bucket
+lose() {
+    "$ASHLAR" -s "$store" -b v7.fs --json ls >"$scratch/files"
+    id=$(python3 - "$here/$1" "$scratch/files" <<'END'
+import base64, hashlib, json, sys
+wanted = base64.b64encode(hashlib.sha256(open(sys.argv[1], 'rb').read()).digest()).decode()
+ids = [json.loads(line)['id'] for line in open(sys.argv[2])]
+print(json.dumps([i for i in ids if i['$binary']['base64'] == wanted][0]))
+END
+    )
+    "$ASHLAR" -s "$store" -b v7.fs -q rm "id:$id"
+}
+
+# A file is unchanged only where its bytes are in the store, too.
+case_lost_contents_come_back() {
+    command -v python3 >/dev/null || skip "no python3"
+    fresh
+    head -c 300000 /dev/urandom >"$here/large"
+    seq 1 1000 >"$here/small"
+    put "$here" docs
+    for quick in '' --quick; do
+        lose large
+        lose small
+        expect_status 7 t check
+        put -n $quick "$here" docs
+        said 'would be: 0 new, 0 changed, 0 deleted, 5 unchanged, 2 healed'
+        grep -q '^would be healed /docs/large$' "$scratch/out"
+        expect_status 7 t check
+        put $quick "$here" docs
+        said '0 new, 0 changed, 0 deleted, 5 unchanged, 2 healed'
+        expect_status 0 t check
+        t cat docs/large | cmp - "$here/large"
+        t cat docs/small | cmp - "$here/small"
+    done
+    [ "$(t log docs/large | wc -l)" = 1 ]
+    lose small
+    put --json "$here" docs
+    grep -q '"path" : "/docs/small".*"version" : 1.*"change" : "healed" }$' "$scratch/out"
+    said '{ "new" : 0, "changed" : 0, "deleted" : 0, "unchanged" : 6, "healed" : 1, "leftOut" : 0, "failed" : 0, "bytes" : 3893 }'
+}
+
+# What is there and is damaged is found by reading it, which has to be asked for.
+case_damaged_contents_come_back() {
+    command -v python3 >/dev/null || skip "no python3"
+    fresh
+    head -c 300000 /dev/urandom >"$here/large"
+    put "$here" docs
+    python3 - "$store" "$here/large" <<'END'
+import glob, sys
+some = open(sys.argv[2], 'rb').read()[1000:1032]
+hits = 0
+for path in glob.glob(sys.argv[1] + '/segments/*'):
+    data = bytearray(open(path, 'rb').read())
+    at = data.find(some)
+    if at >= 0:
+        data[at] ^= 1
+        hits += 1
+        open(path, 'r+b').write(data)
+assert hits > 0, 'no such bytes'
+END
+    expect_status 7 t cat docs/large
+    put "$here" docs
+    said '0 new, 0 changed, 0 deleted, 6 unchanged'
+    put --verify "$here" docs
+    said '0 new, 0 changed, 0 deleted, 5 unchanged, 1 healed'
+    t cat docs/large | cmp - "$here/large"
+    t check >"$scratch/out"
+    put --quick --verify "$here" docs
+    said '0 new, 0 changed, 0 deleted, 6 unchanged'
+    expect_status 2 t put --verify "$here/one" docs
+}
+
 run_cases

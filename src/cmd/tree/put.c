@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, DELETE, QUICK, TYPE, IF_ABSENT, BY };
+enum { RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, DELETE, QUICK, VERIFY, TYPE, IF_ABSENT, BY };
 static const ash_cmd_option options[] = {
     ASH_CMD_TREE_OPTIONS,
     {'r', "recursive", NULL,
@@ -18,6 +18,8 @@ static const ash_cmd_option options[] = {
     {0, "delete", NULL, "with -r: delete below PATH what is not in LOCAL, so that both are equal"},
     {0, "quick", NULL,
      "with -r: a file of the same size and time is the same; else its bytes decide"},
+    {0, "verify", NULL,
+     "with -r: read what the tree has, too, and put again what is damaged there"},
     {0, "type", "TYPE", "content type, such as text/html"},
     {0, "if-absent", NULL, "fail if PATH is there already (not with -r)"},
     ASH_CMD_TREE_BY_OPTION,
@@ -153,8 +155,13 @@ static int put_word(ash_cmd_tree_run *r, const char *local, ash_error *err)
     char *target = r->args->count > 2 ? ash__cmd_tree_join(path, name)
                    : folder           ? ash__strdup(path)
                                       : ash__cmd_tree_target(r, path, name, err);
-    ash_cmd_tree_put_folder all = {local, target, r->args->values[TYPE],
-                                   r->args->values[DELETE] != NULL, r->args->values[QUICK] != NULL};
+    const char *const *values = r->args->values;
+    ash_cmd_tree_put_folder all = {.local = local,
+                                   .path = target,
+                                   .content_type = values[TYPE],
+                                   .delete = values[DELETE] != NULL,
+                                   .quick = values[QUICK] != NULL,
+                                   .verify = values[VERIFY] != NULL};
     int rc = target == NULL ? err->code
              : folder       ? ash__cmd_tree_put_folder(r, &all, err)
                             : put_one(r, local, target, err);
@@ -194,6 +201,8 @@ static int check_words(const ash_cmd *cmd, const ash_cmd_args *args)
         return ash__cmd_usage(cmd, "--delete needs -r and one folder");
     if (args->values[QUICK] != NULL && args->values[RECURSIVE] == NULL)
         return ash__cmd_usage(cmd, "--quick needs -r");
+    if (args->values[VERIFY] != NULL && args->values[RECURSIVE] == NULL)
+        return ash__cmd_usage(cmd, "--verify needs -r; a single file is always compared");
     for (int i = 0; i < locals; i++) {
         if (locals > 1 && strcmp(args->words[i], "-") == 0)
             return ash__cmd_usage(cmd, "standard input needs a path of its own: put - PATH");
@@ -212,7 +221,7 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_tree_put = {
     .name = "tree put",
     .group = "trees",
-    .synopsis = "[-r] [--delete] [--quick] LOCAL... PATH",
+    .synopsis = "[-r] [--delete] [--quick] [--verify] LOCAL... PATH",
     .summary = "keep local files and folders",
     .details =
         "A file goes to PATH, or into it when it is a folder; \"-\" is standard input.  Missing "
@@ -222,7 +231,9 @@ const ash_cmd_verb ash__cmd_tree_put = {
         "by its own name.\n"
         "A file whose bytes are in the tree already is left as it is, its time included, so that "
         "the same command typed\n"
-        "again goes on where it was interrupted.  Times of local files are kept, and get -r sets "
+        "again goes on where it was interrupted; but where the store has lost the bytes they are "
+        "kept again (\"healed\"), with\n"
+        "--verify also where it has damaged them.  Times of local files are kept, and get -r sets "
         "them; symbolic links and\n"
         "special files are left out.  With --delete, PATH becomes what LOCAL is: what is not there "
         "is deleted (and can be\n"

@@ -22,7 +22,7 @@ int ash__cmd_tree_put_write(const ash_cmd_tree_put_target *to, ash_sync_file *f,
 typedef struct ash_cmd_tree_put_folder {
     const char *local, *path;
     const char *content_type;
-    bool delete, quick;
+    bool delete, quick, verify;
 } ash_cmd_tree_put_folder;
 /* All that lies in the local folder, below the path.  An exit code, or a negative ASH_E…. */
 int ash__cmd_tree_put_folder(ash_cmd_tree_run *r, const ash_cmd_tree_put_folder *what,

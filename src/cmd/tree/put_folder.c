@@ -20,32 +20,69 @@ typedef struct put {
     ash_sync sync; /* first, so that its visitor finds the rest */
     ash_put_batch batch;
     const char *content_type;
+    bool verify; /* what the tree has is read, too */
 } put;
 
 typedef struct job {
     char *local, *name;
-    int64_t length;      /* of the local file, and … */
-    int64_t modified_ms; /* … its time, as they were when it was found */
-    bool there;          /* with what follows */
-    int64_t there_length, there_modified_ms;
-    char digest[ASH_DIGEST_TEXT_BYTES];
+    int64_t length;         /* of the local file, and … */
+    int64_t modified_ms;    /* … its time, as they were when it was found */
+    ash_tree_entry *there;  /* what the tree has; NULL: nothing */
+    ash_sync_change change; /* what becomes of it */
 } job;
 
 /* ---- one file, on a thread ---- */
 
-/* The size tells most changes, and saves reading twice. */
-static int compare(const ash_sync *s, const job *j, ash_sync_file *f, bool *same, ash_error *err)
+static int compare_bytes(const job *j, ash_sync_file *f, bool *same, ash_error *err)
 {
-    *same = false;
-    if (!j->there || j->length != j->there_length)
-        return 0;
-    if (s->quick && j->modified_ms == j->there_modified_ms) {
-        *same = true;
-        return 0;
-    }
-    int rc = ash__sync_same(f, j->digest, same, err);
-    if (rc == 0 && !*same && !f->whole && lseek(f->fd, 0, SEEK_SET) != 0)
+    int rc = ash__sync_same(f, ash_tree_entry_digest(j->there), same, err);
+    if (rc == 0 && !f->whole && lseek(f->fd, 0, SEEK_SET) != 0)
         rc = ash__fail(err, ASH_EIO, "cannot read %s again", f->path);
+    return rc;
+}
+
+static int read_kept(const put *p, const ash_tree_entry *e, ash_error *err)
+{
+    enum { STEP = 256 * 1024 };
+    ash_tree_reader *reader = NULL;
+    uint8_t *buf = ash__alloc(STEP);
+    size_t got = 1;
+    int rc = ash_tree_open_entry(p->sync.r->tree, e, NULL, &p->sync.op, &reader, err);
+    while (rc == 0 && got > 0 && (rc = ash__cmd_check_interrupted(err)) == 0)
+        rc = ash_tree_reader_read(reader, buf, STEP, &got, err);
+    ash_tree_reader_free(reader);
+    ash__free(buf);
+    return rc;
+}
+
+/* A digest says what the bytes were.  That they are there is asked of the store, which costs little;
+ * that they are still right would be to read all of them. */
+static int is_kept(const put *p, const job *j, bool *kept, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    int rc = p->verify ? read_kept(p, j->there, &own)
+                       : ash_tree_probe(p->sync.r->tree, j->there, &p->sync.op, &own);
+    *kept = rc == 0;
+    return rc == ASH_ECORRUPT ? 0 : ash__unless(0, rc, &own, err);
+}
+
+/* The size tells most changes, and saves reading twice. */
+static int compare(const put *p, job *j, ash_sync_file *f, ash_error *err)
+{
+    bool same = false, kept = true;
+    j->change = j->there == NULL ? ASH_SYNC_NEW : ASH_SYNC_CHANGED;
+    if (j->there == NULL || j->length != ash_tree_entry_length(j->there))
+        return 0;
+    bool quick = p->sync.quick && j->modified_ms == ash_tree_entry_modified_ms(j->there);
+    int rc = quick ? 0 : compare_bytes(j, f, &same, err);
+    if (rc == 0 && (quick || same))
+        rc = is_kept(p, j, &kept, err);
+    if (rc == 0 && quick && !kept)
+        rc = compare_bytes(j, f, &same, err);
+    if (quick && kept)
+        same = true;
+    if (same)
+        j->change = kept ? ASH_SYNC_UNCHANGED : ASH_SYNC_HEALED;
     return rc;
 }
 
@@ -53,7 +90,7 @@ static int compare(const ash_sync *s, const job *j, ash_sync_file *f, bool *same
  * too; and new ones that are not quite as large, which have nothing else to be made of. */
 static bool takes_turn(const job *j)
 {
-    return j->length > LARGE_BYTES || (!j->there && j->length > NEW_BYTES);
+    return j->length > LARGE_BYTES || (j->there == NULL && j->length > NEW_BYTES);
 }
 
 static int seal_and_add(put *p, const job *j, ash_put_item *item, ash_error *err)
@@ -65,7 +102,7 @@ static int seal_and_add(put *p, const job *j, ash_put_item *item, ash_error *err
     }
     item->name = ash__strdup(j->name);
     item->local = ash__strdup(j->local);
-    item->change = j->there ? ASH_SYNC_CHANGED : ASH_SYNC_NEW;
+    item->change = j->change;
     item->urgent = takes_turn(j);
     ash__put_batch_add(&p->batch, item);
     return 0;
@@ -80,8 +117,10 @@ static int write_file(put *p, const job *j, ash_sync_file *f, ash_error *err)
     char *path = ash__sync_path(s, j->name);
     ash_cmd_tree_put_target to = {s->r->tree, path, &o, &s->op, s->progress};
     bool turn = takes_turn(j), early = j->length > GATHERED_BYTES;
-    o.modified_ms = j->modified_ms;
-    o.content_type = p->content_type;
+    if (j->change != ASH_SYNC_HEALED) { /* which is no new version */
+        o.modified_ms = j->modified_ms;
+        o.content_type = p->content_type;
+    }
     o.make_folders = true;
     if (turn && early)
         ash__sync_large_begin(s);
@@ -96,27 +135,24 @@ static int write_file(put *p, const job *j, ash_sync_file *f, ash_error *err)
     return rc;
 }
 
-static void say_unwritten(ash_sync *s, const job *j, ash_sync_change change)
+static void say_unwritten(ash_sync *s, const job *j)
 {
     ash__progress_add(s->progress, j->length, 0, NULL);
-    ash__sync_count(s, change, 1, j->length);
-    ash__sync_did(s, change, j->name, NULL);
+    ash__sync_count(s, j->change, 1, j->length);
+    ash__sync_did(s, j->change, j->name, NULL);
 }
 
-static int put_file(put *p, const job *j, uint8_t *buf, ash_error *err)
+static int put_file(put *p, job *j, uint8_t *buf, ash_error *err)
 {
     ash_sync *s = &p->sync;
     ash_sync_file f = {.buf = buf};
-    bool same;
     ash__progress_add(s->progress, 0, 0, j->name);
     int rc = ash__sync_open(j->local, &f, err);
     if (rc != 0)
         return rc;
-    rc = compare(s, j, &f, &same, err);
-    if (rc == 0 && same)
-        say_unwritten(s, j, ASH_SYNC_UNCHANGED);
-    else if (rc == 0 && s->r->cmd->dry_run)
-        say_unwritten(s, j, j->there ? ASH_SYNC_CHANGED : ASH_SYNC_NEW);
+    rc = compare(p, j, &f, err);
+    if (rc == 0 && (j->change == ASH_SYNC_UNCHANGED || s->r->cmd->dry_run))
+        say_unwritten(s, j);
     else if (rc == 0)
         rc = write_file(p, j, &f, err);
     ash__progress_add(s->progress, 0, 1, NULL);
@@ -131,6 +167,7 @@ static void run_job(void *ctx, void *taken, void *scratch)
     ash_error err = ASH_ERROR_INIT;
     if (!ash__sync_must_stop(&p->sync) && put_file(p, j, scratch, &err) != 0)
         ash__sync_failed(&p->sync, j->local, &err);
+    ash_tree_entry_free(j->there);
     ash__free(j->local);
     ash__free(j->name);
     ash__free(j);
@@ -145,12 +182,7 @@ static void queue_file(ash_sync *s, const ash_sync_pair *pair, bool there)
     j->name = ash__strdup(pair->name);
     j->length = pair->here->st.st_size;
     j->modified_ms = ash__local_time_ms(&pair->here->st);
-    j->there = there;
-    if (there) {
-        j->there_length = ash_tree_entry_length(pair->there);
-        j->there_modified_ms = ash_tree_entry_modified_ms(pair->there);
-        snprintf(j->digest, sizeof j->digest, "%s", ash_tree_entry_digest(pair->there));
-    }
+    j->there = there ? ash_tree_entry_copy(pair->there) : NULL;
     ash__work_add(s->work, j);
 }
 
@@ -362,7 +394,7 @@ static int put_all(put *p, const char *path, const char *store, ash_error *err)
 int ash__cmd_tree_put_folder(ash_cmd_tree_run *r, const ash_cmd_tree_put_folder *what,
                              ash_error *err)
 {
-    put p = {.content_type = what->content_type};
+    put p = {.content_type = what->content_type, .verify = what->verify};
     char *store = ash__cmd_store_folder(r->cmd);
     ash__sync_init(&p.sync, r, what->local);
     p.sync.delete = what->delete;

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const char *const change_names[] = {"new", "changed", "deleted", "unchanged"};
+static const char *const change_names[] = {"new", "changed", "deleted", "unchanged", "healed"};
 
 void ash__sync_init(ash_sync *s, ash_cmd_tree_run *r, const char *local)
 {
@@ -73,7 +73,7 @@ void ash__sync_count(ash_sync *s, ash_sync_change change, int64_t files, int64_t
 {
     ash__mutex_lock(&s->lock);
     s->counts[change] += files;
-    if (change == ASH_SYNC_NEW || change == ASH_SYNC_CHANGED)
+    if (change == ASH_SYNC_NEW || change == ASH_SYNC_CHANGED || change == ASH_SYNC_HEALED)
         s->bytes += bytes;
     ash__mutex_unlock(&s->lock);
 }
@@ -147,7 +147,8 @@ static void emit_summary(const ash_sync *s)
 {
     bson_t object = BSON_INITIALIZER;
     for (int i = 0; i < ASH_SYNC_CHANGES; i++)
-        BSON_APPEND_INT64(&object, change_names[i], s->counts[i]);
+        if (i != ASH_SYNC_HEALED || s->counts[i] > 0)
+            BSON_APPEND_INT64(&object, change_names[i], s->counts[i]);
     BSON_APPEND_INT64(&object, "leftOut", s->left_out);
     BSON_APPEND_INT64(&object, "failed", s->failed);
     BSON_APPEND_INT64(&object, "bytes", s->bytes);
@@ -160,16 +161,18 @@ static void emit_summary(const ash_sync *s)
 static void say_summary(const ash_sync *s)
 {
     char numbers[ASH_SYNC_CHANGES + 1][ASH_CMD_TREE_NUMBER_BYTES];
-    char others[80] = "";
+    char healed[48] = "", others[48] = "";
     for (int i = 0; i < ASH_SYNC_CHANGES; i++)
         ash__cmd_tree_number(numbers[i], s->counts[i]);
+    if (s->counts[ASH_SYNC_HEALED] > 0)
+        snprintf(healed, sizeof healed, ", %s healed", numbers[ASH_SYNC_HEALED]);
     if (s->left_out > 0)
         snprintf(others, sizeof others, ", %s left out",
                  ash__cmd_tree_number(numbers[ASH_SYNC_CHANGES], s->left_out));
-    ash__cmd_say(s->r->cmd, "%s%s new, %s changed, %s deleted, %s unchanged%s",
+    ash__cmd_say(s->r->cmd, "%s%s new, %s changed, %s deleted, %s unchanged%s%s",
                  s->r->cmd->dry_run ? "would be: " : "", numbers[ASH_SYNC_NEW],
                  numbers[ASH_SYNC_CHANGED], numbers[ASH_SYNC_DELETED], numbers[ASH_SYNC_UNCHANGED],
-                 others);
+                 healed, others);
 }
 
 int ash__sync_end(ash_sync *s)

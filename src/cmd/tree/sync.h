@@ -21,6 +21,7 @@ typedef enum ash_sync_change {
     ASH_SYNC_CHANGED,
     ASH_SYNC_DELETED,
     ASH_SYNC_UNCHANGED,
+    ASH_SYNC_HEALED, /* put: as it was, but the store had lost or damaged its bytes */
     ASH_SYNC_CHANGES /* how many kinds there are */
 } ash_sync_change;
 

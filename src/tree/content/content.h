@@ -170,6 +170,9 @@ int ash__content_reader_read(ash_content_reader *r, void *buf, size_t len, size_
 int ash__content_reader_seek(ash_content_reader *r, int64_t position, ash_error *err);
 void ash__content_reader_free(ash_content_reader *r);
 
+/* As ash_tree_probe(). */
+int ash__content_probe(ash_contents *c, const ash_content_id *id, const ash_op *op, ash_error *err);
+
 /* ---- care ---- */
 
 /* As ash_tree_collect(). */

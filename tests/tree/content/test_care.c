@@ -377,9 +377,13 @@ static void test_content_care__a_put_heals_damage(void **state)
         spoil(f, &id, how);
         assert_int_equal(support_read(f, &id, LEN, out), ASH_ECORRUPT);
         ash__free(out);
+        /* Wrong bytes are found by reading them, the others without. */
+        assert_int_equal(ash__content_probe(f->contents, &id, NULL, NULL),
+                         how == 0 ? 0 : ASH_ECORRUPT);
         assert_int_equal(check(f, true, 0).count, 1);
         assert_ok(support_try(f, f->contents, NULL, data, LEN, 2 + how, NULL), &f->err);
         support_expect(f, &id, data, LEN);
+        assert_ok(ash__content_probe(f->contents, &id, NULL, &f->err), &f->err);
         assert_int_equal(check(f, true, 0).count, 0);
         assert_int_equal(list_length(f, &id, "refs"), 2 + how);
         assert_int_equal(list_length(f, &id, "refHistory"), 2 + how);
@@ -402,7 +406,11 @@ static void test_content_care__a_base_heals_what_stands_on_it(void **state)
     }
     assert_string_equal(support_store_of(f, &ids[1]), "delta");
     assert_string_equal(support_store_of(f, &ids[3]), "delta");
+    assert_ok(ash__content_probe(f->contents, &ids[3], NULL, &f->err), &f->err);
+    spoil(f, &ids[0], 2);
+    assert_int_equal(ash__content_probe(f->contents, &ids[3], NULL, NULL), ASH_ECORRUPT);
     spoil(f, &ids[0], 1);
+    assert_int_equal(ash__content_probe(f->contents, &ids[3], NULL, NULL), ASH_ECORRUPT);
     assert_int_equal(check(f, true, 0).count, VERSIONS);
     data[100] = 3;
     support_put(f, data, LEN, 2, NULL);
