@@ -199,11 +199,22 @@ static bool punch_runs(const ash_idle_pages *p, run_length length, int64_t deadl
     return true;
 }
 
+/* Behind the last page is what a commit wrote that failed, as the disk was full.  LMDB would write
+ * over it, but not before it has used the free pages, which may be holes. */
+static void punch_tail(const ash_idle_pages *p)
+{
+    struct stat st;
+    off_t end = (off_t)(p->count * p->page_bytes);
+    if (fstat(p->fd, &st) == 0 && st.st_size > end && !is_hole(p->fd, end, st.st_size))
+        (void)ash__io()->punch(p->fd, end, st.st_size - end);
+}
+
 void ash__idle_pages_punch(ash_idle_pages *p, int64_t deadline)
 {
     /* A hole costs some 100 us whatever its size, and most are of one page. */
     static const run_length turns[] = {{4, UINT64_MAX}, {2, 3}, {1, 1}};
     uint64_t given = 0;
+    punch_tail(p);
     for (size_t i = 0; i < sizeof turns / sizeof turns[0]; i++)
         if (!punch_runs(p, turns[i], deadline, &given))
             break;
