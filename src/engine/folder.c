@@ -214,6 +214,9 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
         rc = ash__dir_make(e->folder, err);
         if (rc == 0)
             rc = check_vacant(e->folder, err);
+        /* Somebody else may just be making it, who goes on with its superblock. */
+        if ((rc == ASH_EEXISTS || rc == ASH_ECORRUPT) && exists(e->folder, "ashlar.store"))
+            rc = 0;
         if (rc == 0)
             sync_above(e->folder);
     }
