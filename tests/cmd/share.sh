@@ -72,6 +72,29 @@ case_the_guest_takes_longer() {
     a cat first_done | cmp - "$scratch/part"
 }
 
+# A guest's threads have connections of their own, some of which it makes when the holder is through.
+case_a_guest_with_threads() {
+    mkdir "$scratch/many"
+    for i in $(seq 1 300); do
+        seq "$i" 1000 >"$scratch/many/$i"
+    done
+    begin_holder slow
+    "$ASHLAR" -s "$store" -v tree put -r "$scratch/many" many >"$scratch/guest.out" 2>"$scratch/guest.err" 8>&- &
+    guest=$!
+    until grep -q 'by the process that holds the folder' "$scratch/guest.err"; do
+        :
+    done
+    kill -STOP "$guest"
+    exec 8>&-
+    wait_for 'waiting for other commands' "$scratch/holder.err"
+    [ -e "$store/ashlar.guest.shut" ]
+    kill -CONT "$guest"
+    wait "$guest"
+    wait "$holder"
+    [ ! -e "$store/ashlar.guest.shut" ]
+    grep -q '^300 new' "$scratch/guest.out"
+}
+
 # A holder that was killed leaves its socket; the next one makes a new one.
 case_after_a_kill() {
     begin_holder lost
@@ -83,6 +106,21 @@ case_after_a_kill() {
     [ "$(a ls)" = first ]
     end_holder
     a check
+}
+
+# Whoever comes while the store is made waits for it.
+case_first_puts_at_once() {
+    for round in $(seq 1 20); do
+        rm -rf "$store"
+        for i in 1 2 3; do
+            "$ASHLAR" -s "$store" -q tree put "$0" "d/$i" 2>"$scratch/err.$i" &
+            eval "first$i=$!"
+        done
+        wait "$first1"
+        wait "$first2"
+        wait "$first3"
+        [ "$("$ASHLAR" -s "$store" tree ls d | tr '\n' ' ')" = '1 2 3 ' ]
+    done
 }
 
 run_cases

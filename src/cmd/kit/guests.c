@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "cmd/kit/door.h"
@@ -16,6 +17,7 @@
 
 #define GUEST_SOCKET       "ashlar.guest.sock"
 #define GUEST_ADDRESS_FILE "ashlar.guest.addr"
+#define GUEST_SHUT_FILE    "ashlar.guest.shut"
 
 enum {
     GUESTS_AFTER_MS =
@@ -38,11 +40,19 @@ struct ash_guests {
     ash_server *server;
 };
 
+static void open_again(const char *folder)
+{
+    char *path = ash__path_join(folder, GUEST_SHUT_FILE);
+    unlink(path);
+    ash__free(path);
+}
+
 /* Without a door others wait for the folder, as they would without us. */
 static void let_in(ash_guests *g)
 {
     ash_server_options o = ASH_SERVER_OPTIONS_INIT;
     ash_error err = ASH_ERROR_INIT;
+    open_again(g->folder); /* of one that was killed */
     int rc = ash__door_open(g->folder, GUEST_SOCKET, GUEST_ADDRESS_FILE, &g->door, &err);
     o.socket_path = g->door.path;
     o.version = ASH_VERSION;
@@ -92,8 +102,12 @@ ash_guests *ash__guests_begin(const ash_cmd *cmd, ash_store *store, const char *
 static void see_out(ash_guests *g)
 {
     int64_t now = ash__clock_ms(), tell_at = now + TELL_AFTER_MS, until = now + GUESTS_WAIT_MS;
-    /* The server goes on for those who are in. */
-    unlink(g->door.path);
+    char *shut = ash__path_join(g->folder, GUEST_SHUT_FILE);
+    /* The socket stays for those who are in: each of their threads has a connection of its own, and
+     * some have yet to make it. */
+    if (ash__file_replace(shut, "", 0, NULL) != 0)
+        unlink(g->door.path);
+    ash__free(shut);
     while (ash__server_connection_count(g->server) > 0 && !ash__cmd_is_interrupted() &&
            (now = ash__clock_ms()) < until) {
         if (now >= tell_at) {
@@ -119,6 +133,7 @@ void ash__guests_end(ash_guests *g)
         see_out(g);
     ash__server_stop(g->server);
     ash__door_close(&g->door);
+    open_again(g->folder);
     ash__cond_release(&g->ended);
     ash__mutex_release(&g->lock);
     ash__free(g->folder);
@@ -130,7 +145,10 @@ void ash__guests_end(ash_guests *g)
 /* ASH_EBUSY: there is no door, or not any more. */
 static int visit(const char *folder, const ash_store_options *opts, ash_store **out, ash_error *err)
 {
-    char *door = ash__reach_door(folder, GUEST_SOCKET, GUEST_ADDRESS_FILE);
+    char *shut = ash__path_join(folder, GUEST_SHUT_FILE);
+    bool is_shut = access(shut, F_OK) == 0;
+    ash__free(shut);
+    char *door = is_shut ? NULL : ash__reach_door(folder, GUEST_SOCKET, GUEST_ADDRESS_FILE);
     if (door == NULL)
         return ASH_EBUSY;
     ash_error why = ASH_ERROR_INIT;
