@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "engine/format/keys.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <stdio.h>
@@ -146,6 +147,37 @@ static void test_engine_folder__other_peoples_folders(void **state)
     ash__free(file);
 }
 
+static fixture
+    *maker; /* makes its store the next time that somebody looks into a folder; or NULL */
+
+/* In the place of the system's. */
+DIR *opendir(const char *name)
+{
+    fixture *f = maker;
+    maker = NULL;
+    if (f != NULL) {
+        fixture_open(f);
+        fixture_create(f, "c", NULL);
+        fixture_close(f);
+    }
+    int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd >= 0 ? fdopendir(fd) : NULL;
+}
+
+/* There was no store, and before its folder is looked into somebody else has made one. */
+static void test_engine_folder__made_by_somebody_else(void **state)
+{
+    fixture *f = *state;
+    fixture other = *f;
+    fixture_close(f);
+    fixture_remove(f->folder);
+    other.engine = NULL;
+    maker = &other;
+    fixture_open(f);
+    assert_null(maker);
+    assert_int_equal(fixture_count(f, "c"), 0);
+}
+
 /* A folder that somebody else prepared: what its links name is not ours to write to. */
 static void test_engine_folder__links_are_not_followed(void **state)
 {
@@ -268,6 +300,7 @@ int main(void)
         TEST(test_engine_folder__metadata_that_ends_in_free_pages),
         TEST(test_engine_folder__lost_or_wrong_metadata),
         TEST(test_engine_folder__other_peoples_folders),
+        TEST(test_engine_folder__made_by_somebody_else),
         TEST(test_engine_folder__links_are_not_followed),
         TEST(test_engine_folder__unfinished_creation_is_finished),
         TEST(test_engine_folder__torn_creation_begins_again),
