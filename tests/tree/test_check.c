@@ -309,6 +309,33 @@ static void test_tree_check__a_put_brings_back_what_is_missing(void **state)
     ash_tree_entry_free(e);
 }
 
+/* Whoever brings it back, it belongs to all who name it. */
+static void test_tree_check__what_comes_back_has_its_owners(void **state)
+{
+    fixture *f = *state;
+    support_put_seed(f, "a", 1);
+    support_copy(f, "a", "b");
+    remove_document(f->contents, "{\"filename\": \"a\"}");
+    expect(f, false, "content missing /a; content missing /b", NULL);
+    support_put_seed(f, "c", 1);
+    support_expect_sound(f);
+    support_expect_refs(f, "a", 3, 3);
+    remove_document(f->contents, "{}");
+    for (int i = 0; i < 150; i++) {
+        char path[16];
+        snprintf(path, sizeof path, "many/%d", i);
+        if (i == 0)
+            support_folder(f, "many");
+        if (i == 0)
+            support_put_seed(f, path, 1);
+        else
+            support_copy(f, "many/0", path);
+    }
+    remove_document(f->contents, "{}");
+    support_put_seed(f, "d", 1);
+    support_expect_sound(f);
+}
+
 static void test_tree_check__references_that_are_wrong(void **state)
 {
     fixture *f = *state;
@@ -457,6 +484,7 @@ int main(void)
         here(test_tree_check__contents_that_rot),
         here(test_tree_check__a_put_heals),
         here(test_tree_check__a_put_brings_back_what_is_missing),
+        here(test_tree_check__what_comes_back_has_its_owners),
         here(test_tree_check__references_that_are_wrong),
         here(test_tree_check__references_that_are_too_many),
         here(test_tree_check__indexes_that_are_missing),

@@ -120,7 +120,7 @@ void ash__content_writer_ref(const ash_content_writer *w, ash_content_ref *out);
 /* Sealed: the content is not there, or damaged, and store makes it. */
 bool ash__content_writer_heals(const ash_content_writer *w);
 /* In op->transaction, any number of times: afterwards the content is there and has the owner.
- * Five requests at most (nine where one is replaced), with 2 MiB of chunks.  What was there before
+ * Five requests at most (nine where one is replaced, seven where one that is named comes back), with 2 MiB of chunks.  What was there before
  * was compared byte by byte, except that a list of just the pieces that came is taken for what they
  * come to.  ASH_ECONFLICT: what it builds on went since it was sealed, or it came or went. */
 int ash__content_writer_store(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,

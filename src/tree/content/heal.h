@@ -2,7 +2,8 @@
 #ifndef ASH_TREE_CONTENT_HEAL_H
 #define ASH_TREE_CONTENT_HEAL_H
 
-/* Contents that are there but damaged make way for what a writer has of them. */
+/* Contents that are there but damaged make way for what a writer has of them, and those that were lost
+ * come back. */
 
 #include "tree/content/form.h"
 
@@ -11,6 +12,14 @@
  * where the content is not there. */
 int ash__content_make_way(ash_contents *c, const ash_content_id *id, bson_t *owners,
                           const ash_op *op, ash_error *err);
+
+/* Entries of now name a content that is not there: it was lost.  Nobody can begin to name it as long
+ * as it is not there, so that this may be asked before the transaction that brings it back. */
+int ash__content_has_heirs(ash_contents *c, const ash_content_id *id, bool *has, const ash_op *op,
+                           ash_error *err);
+/* In op->transaction, where it is there again: its refs have them. */
+int ash__content_give_to_heirs(ash_contents *c, const ash_content_id *id, const ash_op *op,
+                               ash_error *err);
 
 /* A content that is there, and the parts that it would be made of here, each of which was compared
  * on its way in. */

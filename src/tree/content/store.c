@@ -112,6 +112,8 @@ static int store_new(ash_content_writer *w, const bson_value_t *owner, const ash
                                : insert_new(w, &owners, op, err);
     if (rc == 0 && inherits)
         rc = ash__contents_hold(w->c, &use, 1, op, err);
+    if (rc == 0 && w->has_heirs)
+        rc = ash__content_give_to_heirs(w->c, &w->id, op, err);
     bson_destroy(&owners);
     return rc;
 }

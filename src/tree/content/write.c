@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "tree/content/heal.h"
 #include "tree/content/use.h"
 
 #include <string.h>
@@ -287,6 +288,9 @@ static int look_for_existing(ash_content_writer *w, const ash_op *op, ash_error 
             bson_destroy(&doc);
         }
     }
+    w->has_heirs = false;
+    if (rc == 0 && !w->exists)
+        rc = ash__content_has_heirs(w->c, &w->id, &w->has_heirs, op, err);
     w->exists = w->exists && !w->damaged;
     return rc;
 }

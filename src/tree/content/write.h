@@ -63,6 +63,7 @@ struct ash_content_writer {
     bool exists;            /* it is there already, … */
     int64_t exists_date_ms; /* … from then */
     bool damaged;           /* what is there is not what its digest says: the commit replaces it */
+    bool has_heirs;         /* it is not there, and is named all the same */
     int64_t upload_date_ms;
     ash_plan plan;
 };
