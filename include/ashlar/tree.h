@@ -475,7 +475,7 @@ typedef struct ash_tree_restore_report {
     int64_t changed; /* got the contents, type, time and properties of then, as one more version */
     int64_t moved;   /* back, from elsewhere in the folder */
     int64_t deleted; /* made since; a folder with all below it counts once */
-    int64_t unchanged;
+    int64_t unchanged; /* files that are as they were; folders are not counted */
     int64_t failed;
 } ash_tree_restore_report;
 #define ASH_TREE_RESTORE_REPORT_INIT ASH_OPTIONS_INIT(ash_tree_restore_report)

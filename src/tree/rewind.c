@@ -9,10 +9,8 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "bson/compare.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Some of what is to be deleted: not while it is listed. */
@@ -196,26 +194,6 @@ static int delete_doomed(ash_tree_rewind *w, sweep *d, ash_error *err)
     return rc;
 }
 
-static int compare_moved(const void *a, const void *b)
-{
-    const ash_tree_moved *left = a, *right = b;
-    ash_doc scratch[2];
-    bson_t holders[2];
-    int order =
-        ash__value_compare(ash__value_of_bson_value(&left->id, &scratch[0], &holders[0]),
-                           ash__value_of_bson_value(&right->id, &scratch[1], &holders[1]), NULL);
-    bson_destroy(&holders[0]);
-    bson_destroy(&holders[1]);
-    return order;
-}
-
-static const ash_tree_moved *find_moved(const ash_tree_rewind *w, const ash_tree_entry *e)
-{
-    ash_tree_moved key = {.id = e->id};
-    return w->moved_count > 0 ? bsearch(&key, w->moved, w->moved_count, sizeof key, compare_moved)
-                              : NULL;
-}
-
 /* Asked by its path, as a listing beside which others work may leave something out. */
 static int was_there(ash_tree_rewind *w, const char *path, bool *there, ash_error *err)
 {
@@ -234,7 +212,7 @@ static int sweep_one(ash_tree_rewind *w, sweep *d, const ash_tree_entry *now, bo
                      ash_error *err)
 {
     const detour *at = find_detour(d, now->path);
-    const ash_tree_moved *moved = find_moved(w, now);
+    const ash_tree_moved *moved = ash__rewind_moved(w, &now->id);
     bool there = paired;
     int rc = 0;
     if (at != NULL && at->to == NULL)
@@ -263,8 +241,6 @@ static int sweep_all(ash_tree_rewind *w, ash_error *err)
 {
     sides s = {.incomplete = false};
     sweep *d = ash__new(sweep);
-    if (w->moved_count > 0)
-        qsort(w->moved, w->moved_count, sizeof *w->moved, compare_moved);
     int rc = open_sides(w, &s, err);
     while (rc == 0 && s.now != NULL && !s.incomplete) {
         int order = s.then != NULL ? ash__text_compare_paths(s.then->path, s.now->path) : 1;
@@ -349,14 +325,10 @@ static void release(ash_tree_rewind *w)
 {
     while (w->arrival_count > 0)
         ash__free(w->arrivals[--w->arrival_count].path);
-    for (size_t i = 0; i < w->moved_count; i++) {
-        bson_value_destroy(&w->moved[i].id);
-        ash__free(w->moved[i].to);
-    }
+    ash__rewind_forget(w);
     if (w->top.value_type != BSON_TYPE_EOD)
         bson_value_destroy(&w->top);
     ash__free(w->arrivals);
-    ash__free(w->moved);
 }
 
 int ash_tree_restore_folder(ash_tree *tree, const char *path, const ash_tree_restore_options *opts,

@@ -27,7 +27,7 @@ typedef struct ash_tree_rewind {
     bson_value_t top;           /* the folder, once it is settled; own; EOD: none that is there */
     ash_tree_arrival *arrivals; /* each below the one before it */
     size_t arrival_count, arrival_capacity;
-    ash_tree_moved *moved; /* in the order of ids once the sweep begins */
+    ash_tree_moved *moved; /* open addressing; a power of two, at most half full */
     size_t moved_count, moved_capacity;
     ash_tree_restore_report report;
     bool stopped; /* by a callback */
@@ -44,6 +44,11 @@ int ash__rewind_did(ash_tree_rewind *w, ash_tree_event_kind kind, const ash_tree
                     const char *from, ash_error *err);
 /* Leaves the arrivals that the path is not below; then says whether it is below one. */
 bool ash__rewind_arrived(ash_tree_rewind *w, const char *path);
+/* Of a dry run (rewind_moved.c): it would be there by now; NULL: in the trash. */
+void ash__rewind_remember(ash_tree_rewind *w, const bson_value_t *id, const char *to);
+/* NULL: it would be where it is. */
+const ash_tree_moved *ash__rewind_moved(const ash_tree_rewind *w, const bson_value_t *id);
+void ash__rewind_forget(ash_tree_rewind *w);
 bool ash__rewind_is_below(const char *path, const char *folder);
 
 #endif

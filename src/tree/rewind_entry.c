@@ -54,13 +54,6 @@ int ash__rewind_did(ash_tree_rewind *w, ash_tree_event_kind kind, const ash_tree
     return w->stopped ? ash__fail(err, ASH_EINTERRUPTED, "stopped by the caller") : 0;
 }
 
-static void remember(ash_tree_rewind *w, const ash_tree_entry *e, const char *to)
-{
-    w->moved = ash__grow_array(w->moved, w->moved_count, &w->moved_capacity, sizeof *w->moved);
-    bson_value_copy(&e->id, &w->moved[w->moved_count].id);
-    w->moved[w->moved_count++].to = to != NULL ? ash__strdup(to) : NULL;
-}
-
 int ash__rewind_remove(ash_tree_rewind *w, const ash_tree_entry *now, ash_error *err)
 {
     ash_tree_change_options o = w->change;
@@ -81,6 +74,12 @@ static bool is_as_then(const ash_tree_entry *then, const ash_tree_entry *now)
     return same;
 }
 
+/* Of folders nobody would ask: what lies in them is counted. */
+static void count_unchanged(ash_tree_rewind *w, const ash_tree_entry *then)
+{
+    w->report.unchanged += !then->is_folder;
+}
+
 /* came: it has just been brought here, which counts once, whatever else it takes; or came along with
  * its folder. */
 static int settle(ash_tree_rewind *w, const ash_tree_entry *then, const ash_tree_entry *now,
@@ -99,7 +98,7 @@ static int settle(ash_tree_rewind *w, const ash_tree_entry *then, const ash_tree
     else if (rc == 0 && !same)
         rc = ash__rewind_did(w, ASH_TREE_CHANGED, shown, NULL, err);
     else if (rc == 0)
-        w->report.unchanged++;
+        count_unchanged(w, then);
     ash_tree_entry_free(entry);
     return rc;
 }
@@ -109,6 +108,13 @@ static int settle(ash_tree_rewind *w, const ash_tree_entry *then, const ash_tree
 static bool has_place_of(const ash_tree_entry *then, const ash_tree_entry *e)
 {
     return ash__same_id(&then->parent, &e->parent) && strcmp(then->name, e->name) == 0;
+}
+
+/* In a dry run: it would have been removed by now, to make room for another. */
+static bool would_be_gone(const ash_tree_rewind *w, const ash_tree_entry *e)
+{
+    const ash_tree_moved *moved = ash__rewind_moved(w, &e->id);
+    return moved != NULL && moved->to == NULL;
 }
 
 /* from: where it is, or was last, as far as that is known. */
@@ -126,9 +132,14 @@ static int find(ash_tree_rewind *w, const ash_tree_entry *then, ash_tree_entry *
         return 0;
     }
     rc = ash__tree_climb(w->tree, *from, &w->op, &chain, &reached, err);
+    bool gone = would_be_gone(w, *from);
+    for (size_t i = 0; rc == 0 && i < chain.count; i++)
+        gone = gone || would_be_gone(w, chain.items[i]);
     for (size_t i = 0; rc == 0 && reached && i < chain.count; i++)
         if (!chain.items[i]->is_deleted && ash__same_id(&chain.items[i]->id, &w->top))
             *out = IN_FOLDER;
+    if (rc == 0 && gone)
+        *out = IN_TRASH;
     if (rc == 0)
         ash__entry_set_path(*from, chain.count > 0 ? ash__chain_last(&chain)->path : "/?");
     ash__chain_release(&chain);
@@ -144,6 +155,9 @@ static int undelete(ash_tree_rewind *w, const ash_tree_entry *then, const ash_tr
     int rc = w->opts->dry_run
                  ? 0
                  : ash_tree_undelete(w->tree, &then->id, to, &w->change, &w->op, &entry, err);
+    /* What would have been removed comes back from there. */
+    if (rc == 0 && w->opts->dry_run && !gone->is_deleted)
+        ash__rewind_remember(w, &then->id, then->path);
     if (rc == 0) {
         arrive(w, then, then->path, true);
         rc = settle(w, then, entry != NULL ? entry : then, true, err);
@@ -160,7 +174,7 @@ static int move(ash_tree_rewind *w, const ash_tree_entry *then, const ash_tree_e
     o.if_version = from->version;
     int rc = 0;
     if (w->opts->dry_run)
-        remember(w, then, then->path);
+        ash__rewind_remember(w, &then->id, then->path);
     else
         rc = ash_tree_move(w->tree, from->path, then->path, &o, &w->op, &entry, err);
     if (rc == 0) {
@@ -226,7 +240,7 @@ static int copy_onto(ash_tree_rewind *w, const ash_tree_entry *then, const ash_t
     bool same = then->is_folder || ash__entry_says(now, &set);
     bson_destroy(&set);
     if (same) {
-        w->report.unchanged++;
+        count_unchanged(w, then);
         return 0;
     }
     when.at_ms = w->opts->at_ms;
@@ -241,9 +255,9 @@ static int copy_onto(ash_tree_rewind *w, const ash_tree_entry *then, const ash_t
     return rc;
 }
 
-/* now: another one at its path, or NULL. */
+/* now: another one at its path, or NULL.  is_back: its folder came back from the trash, or would. */
 static int bring(ash_tree_rewind *w, const ash_tree_entry *then, const ash_tree_entry *now,
-                 ash_error *err)
+                 bool is_back, ash_error *err)
 {
     ash_tree_entry *from = NULL;
     where at;
@@ -256,13 +270,13 @@ static int bring(ash_tree_rewind *w, const ash_tree_entry *then, const ash_tree_
     if (rc == 0 && at == IN_FOLDER && now != NULL && ash__rewind_is_below(from->path, now->path))
         at = IN_TRASH;
     if (rc == 0 && now != NULL && w->opts->dry_run)
-        remember(w, now, NULL);
+        ash__rewind_remember(w, &now->id, NULL);
     if (rc == 0 && now != NULL)
         rc = ash__rewind_remove(w, now, err);
     /* Its folder came back, or would, and it with that. */
     bool along = rc == 0 && now == NULL && at == IN_FOLDER && has_place_of(then, from);
     if (rc == 0 && along)
-        rc = settle(w, then, from, false, err);
+        rc = settle(w, then, from, is_back, err);
     else if (rc == 0 && at == IN_TRASH)
         rc = undelete(w, then, from, err);
     else if (rc == 0 && at == IN_FOLDER)
@@ -282,7 +296,7 @@ int ash__rewind_entry(ash_tree_rewind *w, const ash_tree_entry *then, const ash_
     bool is_back = arrived && w->arrivals[w->arrival_count - 1].is_back;
     if (!arrived && now != NULL && ash__same_id(&then->id, &now->id) &&
         then->version == now->version) {
-        w->report.unchanged++;
+        count_unchanged(w, then);
         return 0;
     }
     /* What is below a folder that would arrive cannot be asked by its path. */
@@ -291,10 +305,14 @@ int ash__rewind_entry(ash_tree_rewind *w, const ash_tree_entry *then, const ash_
                  : ash_tree_get(w->tree, then->path, NULL, &w->op, &there, &own);
     if (rc != 0 && rc != ASH_ENOTFOUND)
         return ash__unless(0, rc, &own, err);
+    if (there != NULL && ash__rewind_moved(w, &there->id) != NULL) {
+        ash_tree_entry_free(there);
+        there = NULL;
+    }
     if (there != NULL && ash__same_id(&then->id, &there->id))
         rc = settle(w, then, there, is_back, err);
     else
-        rc = bring(w, then, there, err);
+        rc = bring(w, then, there, is_back, err);
     ash_tree_entry_free(there);
     return rc;
 }

@@ -395,7 +395,7 @@ case_who_tagged_what() {
     [ "$(t cat e/a)" = one ]
     t -q get -r d@v1 "$scratch/v1"
     [ "$(cat "$scratch/v1/a")" = one ]
-    t restore -r d@v1 | tail -n 1 | grep -q '^0 brought back, 1 restored, 0 moved back, 1 removed, 1 unchanged$'
+    t restore -r d@v1 | tail -n 1 | grep -q '^0 brought back, 1 restored, 0 moved back, 1 removed, 0 unchanged$'
     [ "$(t cat d/a)" = one ]
 }
 

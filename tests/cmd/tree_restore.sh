@@ -54,7 +54,7 @@ brought back /d/out/
 brought back /d/out/file
 removed /d/new
 removed /d/newer/
-3 brought back, 2 restored, 1 moved back, 2 removed, 2 unchanged
+3 brought back, 2 restored, 1 moved back, 2 removed, 1 unchanged
 END
     diff "$scratch/wanted" "$scratch/out"
     state d >"$scratch/now"
@@ -64,7 +64,7 @@ END
     t -q undelete d/newer
     [ "$(t cat d/newer/new)" = new ]
     t -q restore -r --at "$then" d
-    [ "$(t restore -r "d@{$then}")" = '0 brought back, 0 restored, 0 moved back, 0 removed, 8 unchanged' ]
+    [ "$(t restore -r "d@{$then}")" = '0 brought back, 0 restored, 0 moved back, 0 removed, 5 unchanged' ]
 }
 
 case_dry_runs_change_nothing() {
@@ -77,6 +77,51 @@ case_dry_runs_change_nothing() {
     sed 's/^would restore /restored /;s/^would bring back /brought back /;s/^would move back /moved back /
         s/^would remove /removed /;s/^would be: //' "$scratch/plan" | diff "$scratch/out" -
     [ "$(grep -c '^would' "$scratch/plan")" = 9 ]
+}
+
+# as_planned FOLDER TIME: restore -n -r says what restore -r does, and changes nothing.  What lies in a folder that would move is told
+# where it is.
+as_planned() {
+    state "$1" >"$scratch/before"
+    t restore -n -r "$1@{$2}" >"$scratch/plan"
+    state "$1" >"$scratch/after"
+    diff "$scratch/before" "$scratch/after"
+    t restore -r "$1@{$2}" >"$scratch/out"
+    sed 's,^would remove /d/in-a/new$,removed /d/in-b/new,
+        s/^would restore /restored /;s/^would bring back /brought back /;s/^would move back /moved back /
+        s/^would remove /removed /;s/^would be: //' "$scratch/plan" | diff "$scratch/out" -
+}
+
+# What takes the place of another that takes its own.
+case_names_that_were_exchanged() {
+    fresh
+    for name in a b c; do
+        put d/$name $name
+        put d/in-$name/file "file of $name"
+        put d/in-$name/more/deep "deep in $name"
+    done
+    then=$(now)
+    state "d@{$then}" >"$scratch/then"
+    for prefix in d/ d/in-; do
+        t -q mv ${prefix}a ${prefix}x
+        t -q mv ${prefix}b ${prefix}a
+        t -q mv ${prefix}x ${prefix}b
+    done
+    put d/in-a/new new
+    as_planned d "$then"
+    state d | diff "$scratch/then" -
+    then=$(now)
+    for prefix in d/ d/in-; do
+        t -q mv ${prefix}a ${prefix}x
+        t -q mv ${prefix}b ${prefix}a
+        t -q mv ${prefix}c ${prefix}b
+        t -q mv ${prefix}x ${prefix}c
+    done
+    t -q mv d/in-c/more d/more
+    t -q rm d/in-b/file
+    as_planned d "$then"
+    state d | diff "$scratch/then" -
+    t check | grep -q ^clean
 }
 
 case_a_folder_that_was_deleted() {
