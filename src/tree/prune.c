@@ -155,9 +155,13 @@ static int dismiss(prune_call *call, const ash_tree_entries *list, size_t i,
                    const ash_tree_place *place, bool any_stays, ash_error *err)
 {
     const ash_tree_entry *e = list->items[i];
+    const ash_tree_place *own = NULL; /* it may have lain elsewhere than the last one */
     ash_tree_entry *next = i + 1 < list->count ? list->items[i + 1] : NULL;
     bool is_last = next != NULL && is_deletion(next) && i + 2 == list->count;
-    int rc = 0;
+    int rc = ash__places_find(call->places, e, &own, err);
+    if (rc != 0)
+        return rc;
+    place = own != NULL && own->reached ? own : place;
     if (next != NULL && (!is_deletion(next) || (is_last && any_stays)))
         next = NULL;
     else if (next != NULL)

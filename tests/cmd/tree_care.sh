@@ -69,6 +69,31 @@ case_prune() {
     ! grep -q '"1970-' "$scratch/out"
 }
 
+# Each version where it lay.
+case_prune_says_where_versions_lay() {
+    fresh
+    put a/sub/f 1
+    t -q mkdir b
+    t -q mv a/sub b
+    t -q rm -r b
+    t -q undelete b
+    t -q mv b/sub a
+    put g 1
+    t -q mv g b/h
+    put b/h 2
+    t prune -n --last 0 | grep -e sub@ -e /g -e /h >"$scratch/out"
+    cat >"$scratch/wanted" <<END
+would forget /b/h@2
+would forget /g@1
+would forget /b/sub@4
+would forget /b/sub@3 (its deletion)
+would forget /b/sub@2
+would forget /a/sub@1
+END
+    sort "$scratch/wanted" >"$scratch/wanted.sorted"
+    sort "$scratch/out" | diff "$scratch/wanted.sorted" -
+}
+
 case_contents_that_nobody_has() {
     fresh
     head -c 100000 /dev/urandom >"$scratch/one"
