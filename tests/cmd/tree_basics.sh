@@ -370,4 +370,40 @@ case_no_store_for_nothing() {
     [ "$(t ls x)" = a ]
 }
 
+# What is read may be said by its id or its digest, what is changed by a path.
+case_ids_and_digests() {
+    fresh
+    seq 1 500 >"$scratch/one"
+    t -q put "$scratch/one" d/f
+    seq 1 600 | t -q put - d/f
+    id=id:$(t --json stat d/f | sed 's/.*"id" : { "$oid" : "\([0-9a-f]*\)" }.*/\1/;s/.*"id" : "\([0-9a-f]*\)".*/\1/')
+    digest=digest:$(sha256sum <"$scratch/one" | cut -c 1-12)
+    t cat "$id@1" | cmp - "$scratch/one"
+    t cat "$digest" | cmp - "$scratch/one"
+    [ "$(t cat "$id" | tail -n 1)" = 600 ]
+    [ "$(t cat "$id@2" | tail -n 1)" = 600 ]
+    expect_status 4 t cat "$id@7"
+    expect_status 2 t cat "$id@0"
+    t stat "$id@1" | grep -q '^Path: *.*/d/f'
+    t diff "$id@1" "$digest" # they say the same
+    [ "$(t log "$id" | wc -l)" = 2 ]
+    expect_status 2 t log "$digest"
+    grep -q 'contents have no versions' "$scratch/err"
+    for what in "$id" "$id@1" "$digest"; do
+        for words in "rm $what" "mkdir $what" "put $scratch/one $what" "mv $what y" "mv d/f $what" "cp d/f $what" "undelete d/f $what" \
+            "du $what" "keep --last 1 $what" "prune $what" "acl $what" "watch $what" "restore $what" "tag $what x"; do
+            expect_status 2 t $words
+            grep -q 'this takes a PATH, not a' "$scratch/err"
+        done
+    done
+    expect_status 2 t cp "$id" y
+    t -q cp "$digest" y
+    t cat y | cmp - "$scratch/one"
+    expect_status 2 t undelete "$digest"
+    [ "$(t ls | tr '\n' ' ')" = 'd/ y ' ]
+    [ "$(t log d/f | wc -l)" = 2 ]
+    echo own | t -q put - "/$id"
+    [ "$(t cat "/$id")" = own ]
+}
+
 run_cases

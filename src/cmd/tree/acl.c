@@ -173,6 +173,8 @@ static int acl(ash_cmd_tree_run *r, ash_error *err)
     bool inherit = values[INHERIT] != NULL;
     if (set + inherit + (values[EFFECTIVE] != NULL) > 1)
         return ash__cmd_usage(r->cmd, "lists, --inherit and --effective cannot be had together");
+    if (ash__cmd_tree_no_id(path, err) != 0)
+        return ASH_EINVAL;
     if (values[EFFECTIVE] != NULL)
         return show_effective(r, path, values[EFFECTIVE], err);
     ash_tree_change_options o = ash__cmd_tree_changes(r);

@@ -22,16 +22,6 @@ void ash__cmd_tree_address_release(ash_cmd_tree_address *a)
     memset(a, 0, sizeof *a);
 }
 
-static int parse_id(const char *text, ash_cmd_tree_address *out, ash_error *err)
-{
-    ash_cmd_address address;
-    int rc = ash__cmd_address_parse(text, &address, err);
-    if (rc == 0)
-        bson_value_copy(&address.id, &out->id);
-    ash__cmd_address_release(&address);
-    return rc;
-}
-
 static bool is_number(const char *text)
 {
     return text[0] != 0 && text[strspn(text, "0123456789")] == 0;
@@ -111,6 +101,21 @@ static bool is_there(const ash_cmd_tree_run *r, const char *path, const ash_tree
     return there;
 }
 
+/* "id:VALUE", "id:VALUE@VERSION". */
+static int parse_id(const char *text, ash_cmd_tree_address *out, ash_error *err)
+{
+    ash_cmd_address address;
+    const char *suffix = find_suffix(text);
+    bool version = suffix != NULL && is_number(suffix + 1);
+    char *id = version ? ash__strndup(text, (size_t)(suffix - text)) : ash__strdup(text);
+    int rc = ash__cmd_address_parse(id, &address, err);
+    if (rc == 0)
+        bson_value_copy(&address.id, &out->id);
+    ash__cmd_address_release(&address);
+    ash__free(id);
+    return rc == 0 && version ? parse_suffix(suffix, &out->when, err) : rc;
+}
+
 int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_tree_address *out,
                           ash_error *err)
 {
@@ -184,7 +189,7 @@ int ash__cmd_tree_entry_at(const ash_cmd_tree_run *r, const ash_cmd_tree_address
     if (a->digest != NULL)
         return find_content(r, a->digest, out, err);
     if (a->path == NULL)
-        return ash_tree_get_by_id(r->tree, &a->id, 0, &r->op, out, err);
+        return ash_tree_get_by_id(r->tree, &a->id, a->when.version, &r->op, out, err);
     int rc = ash_tree_get(r->tree, a->path, &a->when, &r->op, out, err);
     return rc == ASH_ENOTFOUND ? say_why(r, a, err) : rc;
 }
@@ -221,10 +226,12 @@ int ash__cmd_tree_folder_at(ash_cmd_tree_address *a, const ash_tree_entry *folde
 
 int ash__cmd_tree_no_id(const char *path, ash_error *err)
 {
-    if (strncmp(path, ID, strlen(ID)) != 0)
+    bool id = strncmp(path, ID, strlen(ID)) == 0;
+    if (!id && strncmp(path, DIGEST, strlen(DIGEST)) != 0)
         return 0;
     return ash__fail(err, ASH_EINVAL,
-                     "this takes a PATH, not an id; /%s is what has that for its name", path);
+                     "this takes a PATH, not %s; /%s is what has that for its name",
+                     id ? "an id" : "a digest", path);
 }
 
 int ash__cmd_tree_check_new_path(const ash_cmd *cmd, const char *path)

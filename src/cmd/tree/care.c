@@ -64,7 +64,9 @@ static void print_title(const char *text)
 static int measure_one(ash_cmd_tree_run *r, const char *path, ash_tree_usage *sum, ash_error *err)
 {
     ash_tree_usage u = ASH_TREE_USAGE_INIT;
-    int rc = ash_tree_measure(r->tree, path, &r->op, &u, err);
+    int rc = ash__cmd_tree_no_id(path, err);
+    if (rc == 0)
+        rc = ash_tree_measure(r->tree, path, &r->op, &u, err);
     if (rc == ASH_ENOTFOUND)
         rc = ash__cmd_tree_say_gone(r, path, err);
     if (rc != 0 && rc != ASH_EPARTIAL)

@@ -272,8 +272,8 @@ static int copy_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
     ash_cmd_tree_address address;
     ash_tree_entry *from = NULL;
     int rc = ash__cmd_tree_address(r, word, &address, err);
-    if (rc == 0 && address.path == NULL && address.digest == NULL)
-        rc = ash__fail(err, ASH_EINVAL, "cp takes a PATH, not an id");
+    if (rc == 0 && address.digest == NULL)
+        rc = ash__cmd_tree_no_id(word, err);
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &address, &from, err);
     if (rc == 0)

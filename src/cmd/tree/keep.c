@@ -110,8 +110,8 @@ static int keep_rule(ash_cmd_tree_run *r, ash_error *err)
         return ash__cmd_usage(r->cmd, "--all, --inherit, and --last with --within cannot be had "
                                       "together");
     ash_tree_change_options o = ash__cmd_tree_changes(r);
-    int rc = 0;
-    if (given || keep.all || inherit)
+    int rc = ash__cmd_tree_no_id(path, err);
+    if (rc == 0 && (given || keep.all || inherit))
         rc = ash_tree_set_keep(r->tree, path, inherit ? NULL : &keep, &o, &r->op, err);
     return rc == 0 ? show_rule(r, path, err) : rc;
 }
@@ -174,8 +174,10 @@ static int prune(ash_cmd_tree_run *r, ash_error *err)
     o.dry_run = r->cmd->dry_run;
     o.each = tell_pruned;
     o.each_ctx = r;
-    int rc = ash_tree_prune(r->tree, r->args->count > 0 ? r->args->words[0] : "/", &o, &r->op,
-                            &report, err);
+    const char *path = r->args->count > 0 ? r->args->words[0] : "/";
+    int rc = ash__cmd_tree_no_id(path, err);
+    if (rc == 0)
+        rc = ash_tree_prune(r->tree, path, &o, &r->op, &report, err);
     ash__cmd_print_size(size, sizeof size, report.bytes);
     if (rc == 0 || report.versions > 0)
         ash__cmd_say(r->cmd, "%s %s version%s (%s)", o.dry_run ? "would forget" : "forgot",

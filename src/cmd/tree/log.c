@@ -146,11 +146,15 @@ static int show_log(ash_cmd_tree_run *r, ash_error *err)
             return status;
     }
     int rc = ash__cmd_tree_address(r, word, &address, err);
-    if (rc == 0 && address.path == NULL)
+    if (rc == 0 && address.digest != NULL)
+        rc = ash__fail(err, ASH_EINVAL,
+                       "contents have no versions; files have: say a PATH or an id");
+    else if (rc == 0 && address.path == NULL)
         rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
     if (rc == 0)
         rc = print_history(r, entry != NULL ? ash_tree_entry_path(entry) : word, limit, err);
-    if (rc == ASH_ENOTFOUND && (address.when.version != 0 || address.when.at_ms != 0)) {
+    if (rc == ASH_ENOTFOUND && address.path != NULL &&
+        (address.when.version != 0 || address.when.at_ms != 0)) {
         ash_error said = *err;
         ash__fail(err, rc, "%s; the log is of all versions: `ashlar tree log %s`", said.text,
                   address.path);

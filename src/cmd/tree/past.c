@@ -140,7 +140,12 @@ static int undelete(ash_cmd_tree_run *r, ash_error *err)
     const char *to = r->args->count > 1 ? r->args->words[1] : NULL;
     if (r->args->count == 0)
         return list_trash(r, err);
-    int rc = go_on(r, &o, &entry, err);
+    bool by_id = strncmp(r->args->words[0], "id:", 3) == 0;
+    int rc = by_id ? 0 : ash__cmd_tree_no_id(r->args->words[0], err);
+    if (rc == 0 && to != NULL)
+        rc = ash__cmd_tree_no_id(to, err);
+    if (rc == 0)
+        rc = go_on(r, &o, &entry, err);
     if (rc == 0 && entry == NULL)
         rc = find_to_undelete(r, r->args->words[0], &gone, err);
     if (rc == 0 && gone != NULL && !r->cmd->dry_run)
@@ -192,8 +197,8 @@ static int tag_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
     ash_cmd_tree_address address;
     ash_tree_entry *entry = NULL;
     int rc = ash__cmd_tree_address(r, word, &address, err);
-    if (rc == 0 && address.path == NULL)
-        rc = ash__fail(err, ASH_EINVAL, "tag takes a PATH, not an id");
+    if (rc == 0)
+        rc = ash__cmd_tree_no_id(word, err);
     if (rc == 0)
         rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
     bool has = rc == 0 && ash_tree_entry_has_tag(entry, name);

@@ -163,6 +163,8 @@ static int restore(ash_cmd_tree_run *r, ash_error *err)
     ash_tree_entry *old = NULL;
     bool recursive = r->args->values[RECURSIVE] != NULL;
     int rc = ash__cmd_tree_address(r, r->args->words[0], &a, err);
+    if (rc == 0)
+        rc = ash__cmd_tree_no_id(r->args->words[0], err);
     if (rc == 0 && (a.path == NULL || (a.when.version == 0 && a.when.at_ms == 0)))
         rc = ash__fail(err, ASH_EINVAL, "say which version: %s",
                        recursive ? "PATH@{TIME} or PATH@TAG"

@@ -92,7 +92,7 @@ bool ash__cmd_tree_is_hopeless(int rc);
 
 /* ---- which entry (address.c) ---- */
 
-/* PATH, PATH@VERSION, PATH@TAG, PATH@{TIME}, id:VALUE, digest:DIGITS. */
+/* PATH, PATH@VERSION, PATH@TAG, PATH@{TIME}, id:VALUE, id:VALUE@VERSION, digest:DIGITS. */
 typedef struct ash_cmd_tree_address {
     char *path; /* NULL: id, or digest */
     bson_value_t id;
@@ -120,7 +120,8 @@ int ash__cmd_tree_peek(const ash_cmd_tree_run *r, const char *path, ash_tree_ent
  * by that name.  The caller frees; NULL with err filled. */
 char *ash__cmd_tree_target(const ash_cmd_tree_run *r, const char *to, const char *name,
                            ash_error *err);
-/* Of what is changed, by its path: "id:…" is read only; "/id:…" is a name. */
+/* Of what is changed or asked for by its path: "id:…" and "digest:…" are for what is read; "/id:…" is a
+ * name. */
 int ash__cmd_tree_no_id(const char *path, ash_error *err);
 /* Before a store is made for it: a usage error unless the path can be one. */
 int ash__cmd_tree_check_new_path(const ash_cmd *cmd, const char *path);

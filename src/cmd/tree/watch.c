@@ -58,7 +58,9 @@ static int watch(ash_cmd_tree_run *r, ash_error *err)
     ash_tree_watch *w = NULL;
     ash_tree_event event = ASH_TREE_EVENT_INIT;
     const char *path = r->args->count > 0 ? r->args->words[0] : "/";
-    int rc = ash_tree_watch_open(r->tree, path, &r->op, &w, err);
+    int rc = ash__cmd_tree_no_id(path, err);
+    if (rc == 0)
+        rc = ash_tree_watch_open(r->tree, path, &r->op, &w, err);
     if (rc == 0)
         ash__cmd_note(r->cmd, "watching %s; Ctrl-C ends it", path);
     while (rc == 0 && !ash__cmd_is_interrupted() && ash__cmd_flush_output()) {
