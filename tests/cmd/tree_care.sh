@@ -70,6 +70,38 @@ case_prune() {
 }
 
 # Each version where it lay.
+case_what_is_said_of_nothing() {
+    fresh
+    put d/a one
+    [ "$(t --json prune)" = '{ "versions" : 0, "bytes" : 0 }' ]
+    [ "$(t --json prune -n)" = '{ "versions" : 0, "bytes" : 0, "dryRun" : true }' ]
+    [ "$(t --json gc)" = '{ "lookedAt" : 0, "contents" : 0, "bytes" : 0, "young" : 0, "dryRun" : false }' ]
+    put d/a two
+    [ "$(t --json prune --last 0 | tail -n 1)" = '{ "versions" : 1, "bytes" : 3 }' ]
+    t keep --within '1 day 90 minutes 5 seconds' d | grep -q 'what was current within 1d 1h 30m 5s$'
+    t keep --within 'yesterday 00:00' d | grep -q 'what was current within 1d[ 0-9hms]*$'
+}
+
+# A large folder goes in many commits.
+case_removing_was_interrupted() {
+    fresh
+    mkdir "$scratch/large"
+    (cd "$scratch/large" && seq 1 12000 | xargs touch)
+    t -q put -r "$scratch/large" d
+    "$ASHLAR" -s "$store" tree rm -r d >"$scratch/out" 2>"$scratch/err" &
+    pid=$!
+    sleep 0.3
+    kill -INT $pid
+    got=0
+    wait $pid || got=$?
+    [ $got != 0 ] || skip "it was faster"
+    [ $got = 130 ]
+    grep -q 'the same again removes the rest' "$scratch/err"
+    t -q rm -r d
+    t undelete d
+    [ "$(t ls d | wc -l)" = 12000 ]
+}
+
 case_prune_says_where_versions_lay() {
     fresh
     put a/sub/f 1

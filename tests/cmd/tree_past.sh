@@ -67,7 +67,8 @@ case_contents_by_digest() {
     expect_status 5 t cp "digest:$begin" b
     t rm a
     t cat "digest:$digest" | cmp - "$scratch/want"
-    put digest:file 'a name of that kind'
+    expect_status 2 t put "$scratch/want" digest:file
+    put /digest:file 'a name of that kind'
     [ "$(t cat /digest:file)" = 'a name of that kind' ]
 }
 

@@ -338,6 +338,16 @@ static int check_empty(ash_cmd_tree_run *r, const char *path, ash_error *err)
     return rc;
 }
 
+/* Of a large folder, or on a full disk, a part may have gone. */
+static int say_how_to_go_on(const char *path, int rc, ash_error *err)
+{
+    ash_error said = *err;
+    return ash__fail(err, rc,
+                     "%s; what lies in %s may be removed in part: the same again removes the rest, "
+                     "and `ashlar tree undelete` brings back what went",
+                     said.text, path);
+}
+
 static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
     ash_tree_change_options o = ash__cmd_tree_changes(r);
@@ -363,6 +373,9 @@ static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
         ash_error said = *err;
         rc = ash__fail(err, rc, "%s; rm -r removes folders", said.text);
     }
+    bool folder = entry != NULL && ash_tree_entry_is_folder(entry);
+    if ((rc == ASH_EINTERRUPTED || rc == ASH_ENOSPC) && folder && o.recursive)
+        rc = say_how_to_go_on(word, rc, err);
     if (rc == 0 && !r->cmd->dry_run)
         report(r, "removed", entry, NULL);
     ash_tree_entry_free(entry);

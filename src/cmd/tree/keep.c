@@ -8,17 +8,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* As units are typed: 30d. */
+/* As units are typed: "30d", "22h 30m". */
 static void print_period(char *buf, size_t size, int64_t seconds)
 {
     static const struct {
         int64_t seconds;
         char letter;
     } units[] = {{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}};
-    size_t i = 0;
-    while (seconds % units[i].seconds != 0)
-        i++;
-    snprintf(buf, size, "%" PRId64 "%c", seconds / units[i].seconds, units[i].letter);
+    size_t at = 0;
+    buf[0] = 0;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(units); i++) {
+        int64_t count = seconds / units[i].seconds;
+        seconds %= units[i].seconds;
+        if (count > 0 && at < size)
+            at += (size_t)snprintf(buf + at, size - at, "%s%" PRId64 "%c", at > 0 ? " " : "", count,
+                                   units[i].letter);
+    }
 }
 
 /* The two options that both verbs have; *given: there is one. */
@@ -159,6 +164,17 @@ static bool tell_pruned(void *ctx, const ash_tree_entry *e)
     return !ash__cmd_is_interrupted();
 }
 
+static void emit_pruned(const ash_cmd_tree_run *r, const ash_tree_prune_report *report)
+{
+    bson_t object = BSON_INITIALIZER;
+    BSON_APPEND_INT64(&object, "versions", report->versions);
+    BSON_APPEND_INT64(&object, "bytes", report->bytes);
+    if (r->cmd->dry_run)
+        BSON_APPEND_BOOL(&object, "dryRun", true);
+    ash__cmd_emit(&object);
+    bson_destroy(&object);
+}
+
 static int prune(ash_cmd_tree_run *r, ash_error *err)
 {
     ash_tree_prune_options o = ASH_TREE_PRUNE_OPTIONS_INIT;
@@ -179,7 +195,9 @@ static int prune(ash_cmd_tree_run *r, ash_error *err)
     if (rc == 0)
         rc = ash_tree_prune(r->tree, path, &o, &r->op, &report, err);
     ash__cmd_print_size(size, sizeof size, report.bytes);
-    if (rc == 0 || report.versions > 0)
+    if (r->cmd->json && (rc == 0 || report.versions > 0))
+        emit_pruned(r, &report);
+    else if (rc == 0 || report.versions > 0)
         ash__cmd_say(r->cmd, "%s %s version%s (%s)", o.dry_run ? "would forget" : "forgot",
                      ash__cmd_tree_number(number, report.versions), ash__cmd_s(report.versions),
                      size);
@@ -230,6 +248,18 @@ static bool tell_collected(void *ctx, const char *digest, int64_t stored)
     return !ash__cmd_is_interrupted();
 }
 
+static void emit_collected(const ash_cmd_tree_run *r, const ash_tree_collect_report *report)
+{
+    bson_t object = BSON_INITIALIZER;
+    BSON_APPEND_INT64(&object, "lookedAt", report->looked_at);
+    BSON_APPEND_INT64(&object, "contents", report->contents);
+    BSON_APPEND_INT64(&object, "bytes", report->bytes);
+    BSON_APPEND_INT64(&object, "young", report->young);
+    BSON_APPEND_BOOL(&object, "dryRun", r->cmd->dry_run);
+    ash__cmd_emit(&object);
+    bson_destroy(&object);
+}
+
 static void say_collected(const ash_cmd_tree_run *r, const ash_tree_collect_report *report)
 {
     char size[32], looked[ASH_CMD_TREE_NUMBER_BYTES], gone[ASH_CMD_TREE_NUMBER_BYTES],
@@ -260,7 +290,9 @@ static int collect(ash_cmd_tree_run *r, ash_error *err)
         o.min_age_s = o.min_age_s == 0 ? -1 : o.min_age_s;
     }
     int rc = ash_tree_collect(r->tree, &o, &r->op, &report, err);
-    if (rc == 0 || report.contents > 0)
+    if (r->cmd->json && (rc == 0 || report.contents > 0))
+        emit_collected(r, &report);
+    else if (rc == 0 || report.contents > 0)
         say_collected(r, &report);
     return rc;
 }
