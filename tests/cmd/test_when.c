@@ -64,6 +64,10 @@ static void test_cmd_when__so_long_ago(void **state)
     expect_time("Last Month", NOW - 31 * DAY);
     expect_time("last.year", NOW - 365 * DAY);
     expect_time("0 days ago", NOW);
+    expect_time("1.5h", NOW - 90 * MINUTE);
+    expect_time("1.5 hours ago", NOW - 90 * MINUTE);
+    expect_time("0.25d", NOW - 6 * HOUR);
+    expect_time("1.5 weeks 0.5m", NOW - 10 * DAY - 12 * HOUR - 30000);
 }
 
 static void test_cmd_when__days(void **state)
@@ -76,6 +80,13 @@ static void test_cmd_when__days(void **state)
     expect_time("yesterday", NOW - DAY);
     expect_time("yesterday 17:00", midnight - 7 * HOUR);
     expect_time("yesterday 17:00:01.5", midnight - 7 * HOUR + 1500);
+    expect_time("09:30", midnight + 9 * HOUR + 30 * MINUTE);
+    expect_time("09:30:15", midnight + 9 * HOUR + 30 * MINUTE + 15000);
+    expect_time("monday", NOW - 2 * DAY);
+    expect_time("Tuesday", NOW - DAY);
+    expect_time("wednesday", NOW - 7 * DAY); /* that is today */
+    expect_time("thursday 17:00", midnight - 6 * DAY + 17 * HOUR);
+    expect_time("sunday", NOW - 3 * DAY);
     use_zone("Asia/Kolkata");
     expect_time("today", midnight - 5 * HOUR - 30 * MINUTE);
     use_zone("America/New_York");
@@ -144,6 +155,16 @@ static void test_cmd_when__what_is_none(void **state)
                                        "@x",
                                        "@1700000000x",
                                        "-3d",
+                                       "1.h5",
+                                       "1.5",
+                                       "1.5 months ago",
+                                       "9:30",
+                                       "25:00",
+                                       "09:30 today",
+                                       "mon",
+                                       "mondays",
+                                       "monday 17",
+                                       "2026-11-24 10:00 CET",
                                        "3 d x",
                                        "9999999999 days ago",
                                        "999999999 weeks ago",

@@ -174,14 +174,29 @@ static bool go_back(int64_t *ms, unit by, int64_t count)
     return *ms > 0;
 }
 
-/* "2", "a", "an", "one". */
-static bool take_count(const char **at, int64_t *count)
+/* A part of a unit is so many hours, and so on; of months and years nobody knows how many. */
+static bool go_back_part(int64_t *ms, unit by, int part)
+{
+    static const int64_t lengths_ms[] = {1000, 60000, 3600000, 86400000, 604800000};
+    if (part == 0)
+        return true;
+    if ((size_t)by >= ASH_ARRAY_LEN(lengths_ms))
+        return false;
+    *ms -= lengths_ms[by] * part / 1000;
+    return *ms > 0;
+}
+
+/* "2", "1.5" (*part: thousandths), "a", "an", "one". */
+static bool take_count(const char **at, int64_t *count, int *part)
 {
     enum { DIGITS_MAX = 9 };
     char word[8];
     size_t len = strspn(*at, "0123456789");
     *count = len > 0 ? strtoll(*at, NULL, 10) : 1;
+    *part = 0;
     *at += len;
+    if (len > 0 && **at == '.' && (*at)[1] >= '0' && (*at)[1] <= '9')
+        return len <= DIGITS_MAX && take_fraction(at, part);
     if (len > 0)
         return len <= DIGITS_MAX;
     return take_word(at, word, sizeof word) &&
@@ -197,14 +212,16 @@ static bool parse_ago(const char *text, int64_t now_ms, int64_t *out_ms)
     int parts = 0;
     for (*out_ms = now_ms; *at != 0; parts++) {
         int64_t count;
+        int part;
         const char *here = at;
         if (parts > 0 && take_word(&here, word, sizeof word) && strcasecmp(word, "ago") == 0)
             return *here == 0;
-        if (!take_count(&at, &count))
+        if (!take_count(&at, &count, &part))
             return false;
         skip_blanks(&at);
         if (!take_word(&at, word, sizeof word) || find_unit(word) == NO_UNIT ||
-            !go_back(out_ms, find_unit(word), count))
+            !go_back(out_ms, find_unit(word), count) ||
+            !go_back_part(out_ms, find_unit(word), part))
             return false;
         skip_blanks(&at);
     }
@@ -224,20 +241,38 @@ static bool parse_last(const char *text, int64_t now_ms, int64_t *out_ms)
            find_unit(word) != NO_UNIT && go_back(out_ms, find_unit(word), 1);
 }
 
-/* "today", its beginning; "yesterday", this time of day; "today 09:30", "yesterday 17:00". */
+/* The last day of that name before today, as days ago; 0: it is the name of none. */
+static int days_since(const char *name, int64_t now_ms)
+{
+    static const char *const names[] = {"sunday",   "monday", "tuesday", "wednesday",
+                                        "thursday", "friday", "saturday"};
+    time_t seconds = (time_t)(now_ms / 1000);
+    struct tm tm;
+    if (localtime_r(&seconds, &tm) == NULL)
+        return 0;
+    for (int i = 0; i < 7; i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return (tm.tm_wday - i + 6) % 7 + 1;
+    return strcasecmp(name, "yesterday") == 0 ? 1 : 0;
+}
+
+/* "09:30" and "today 09:30"; "today", its beginning; "yesterday" and "monday", this time of day;
+ * "yesterday 17:00", "monday 17:00". */
 static bool parse_day(const char *text, int64_t now_ms, int64_t *out_ms)
 {
-    char word[12];
+    char word[12] = "today";
     const char *at = text;
     struct tm tm;
     int ms = 0;
-    if (!take_word(&at, word, sizeof word))
+    bool alone = *at >= '0' && *at <= '9';
+    if (!alone && !take_word(&at, word, sizeof word))
         return false;
     bool today = strcasecmp(word, "today") == 0;
-    if (!today && strcasecmp(word, "yesterday") != 0)
+    int days = today ? 0 : days_since(word, now_ms);
+    if (!today && days == 0)
         return false;
     *out_ms = now_ms;
-    if (!today && !go_back(out_ms, DAY, 1))
+    if (!today && !go_back(out_ms, DAY, days))
         return false;
     if (!today && *at == 0)
         return true;
@@ -245,7 +280,7 @@ static bool parse_day(const char *text, int64_t now_ms, int64_t *out_ms)
     if (localtime_r(&seconds, &tm) == NULL)
         return false;
     tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
-    if (*at != 0 && (!take(&at, " ") || !take_clock(&at, &tm, &ms) || *at != 0))
+    if (*at != 0 && ((!alone && !take(&at, " ")) || !take_clock(&at, &tm, &ms) || *at != 0))
         return false;
     tm.tm_isdst = -1;
     *out_ms = (int64_t)mktime(&tm) * 1000 + ms;
