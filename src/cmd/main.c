@@ -155,6 +155,10 @@ static int unknown_option(const struct parser *p, const char *name, size_t len, 
     if (!p->cmd->mongofiles)
         snprintf(lister, sizeof lister, "ashlar help%s%s", verb != NULL ? " " : "",
                  verb != NULL ? verb->name : "");
+    const char *hint = letter != 0 ? ash__suggest_letter(verb, letter) : NULL;
+    if (hint != NULL)
+        return ash__cmd_usage(p->cmd, "unknown option -%c: %s; `%s` lists them", letter, hint,
+                              lister);
     if (letter != 0)
         return ash__cmd_usage(p->cmd, "unknown option -%c; `%s` lists them", letter, lister);
     const char *meant = ash__suggest_option(verb != NULL ? verb->options : NULL, name, len);
@@ -294,8 +298,11 @@ static int run_verb(struct parser *p)
         int status = ash__cmd_find_verb("help")->run(p->cmd, &help_args);
         return p->help ? status : ASH_EXIT_USAGE;
     }
-    if (p->cmd->dry_run && !verb->has_dry_run)
-        return ash__cmd_usage(p->cmd, "%s does not take -n (--dry-run)", verb->name);
+    if (p->cmd->dry_run && !verb->has_dry_run) {
+        const char *hint = ash__suggest_letter(verb, 'n');
+        return ash__cmd_usage(p->cmd, "%s does not take -n (--dry-run)%s%s", verb->name,
+                              hint != NULL ? "; " : "", hint != NULL ? hint : "");
+    }
     if (p->args->count < verb->min_words)
         return ash__cmd_usage(p->cmd, "too few arguments: ashlar %s %s", verb->name,
                               verb->synopsis);

@@ -139,3 +139,21 @@ const char *ash__suggest_option(const ash_cmd_option *own, const char *typed, si
         consider(&s, ash__cmd_globals[i].name);
     return s.best;
 }
+
+const char *ash__suggest_letter(const ash_cmd_verb *verb, char letter)
+{
+    static const struct {
+        const char *verb;
+        char letter;
+        const char *hint;
+    } habits[] = {
+        {"tree log", 'n', "--limit N shows so many versions"},
+        {"tree ls", 'a', "names that begin with a dot are shown as all are"},
+        {"tree cp", 'a', "cp -r copies folders, and times and properties come along"},
+        {"tree cp", 'p', "times and properties come along"},
+    };
+    for (size_t i = 0; verb != NULL && i < sizeof habits / sizeof *habits; i++)
+        if (habits[i].letter == letter && strcmp(habits[i].verb, verb->name) == 0)
+            return habits[i].hint;
+    return NULL;
+}

@@ -12,5 +12,7 @@ const char *ash__suggest_verb(const char *typed);
 /* Of a verb's own verbs, or what it says of words that others use. */
 const char *ash__suggest_own_verb(const ash_cmd_verb *verb, const char *typed);
 const char *ash__suggest_option(const ash_cmd_option *own, const char *typed, size_t len);
+/* What does here what the letter does in the command that the verb is named after; or NULL. */
+const char *ash__suggest_letter(const ash_cmd_verb *verb, char letter);
 
 #endif

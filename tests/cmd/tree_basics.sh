@@ -406,4 +406,14 @@ case_ids_and_digests() {
     [ "$(t cat "/$id")" = own ]
 }
 
+case_habits_of_other_commands() {
+    fresh
+    expect_status 2 t log -n 1 d
+    grep -q 'does not take -n (--dry-run); --limit N shows so many versions$' "$scratch/err"
+    expect_status 2 t ls -a
+    grep -q 'unknown option -a: names that begin with a dot are shown' "$scratch/err"
+    expect_status 2 t cp -a a b
+    grep -q 'unknown option -a: cp -r copies folders' "$scratch/err"
+}
+
 run_cases
