@@ -176,4 +176,64 @@ case_many_entries() {
     [ "$(t diff -r "d@{$then}" d)" = '' ]
 }
 
+# A folder of 400 files, half of which are gone and half are others by now.
+make_large_past() {
+    fresh
+    rm -rf "$scratch/many"
+    mkdir -p "$scratch/many/gone" "$scratch/many/kept"
+    for i in $(seq 1 200); do
+        seq $i 400 >"$scratch/many/gone/$i"
+        seq $i 300 >"$scratch/many/kept/$i"
+    done
+    t -q put -r "$scratch/many" d
+    then=$(now)
+    for i in $(seq 1 200); do
+        echo more >>"$scratch/many/kept/$i"
+    done
+    rm -r "$scratch/many/gone"
+    t -q put -r --delete "$scratch/many" d
+}
+
+# Whatever a killed one had done is right, and the same again does the rest.
+case_killed_and_again() {
+    make_large_past
+    for pause in 0.05 0.15 0.3; do
+        "$ASHLAR" -s "$store" tree -q restore -r "d@{$then}" & # not t: its shell would be killed
+        pid=$!
+        sleep $pause
+        kill -9 $pid 2>/dev/null || true
+        wait $pid || true
+        t check | grep -q ^clean
+    done
+    t -q restore -r "d@{$then}"
+    [ "$(t diff -r "d@{$then}" d)" = '' ]
+    [ "$(t ls -R d | wc -l)" = 402 ]
+}
+
+# What others change in the same moment is told and left; nothing is lost, and the same again does the rest.
+case_beside_writers() {
+    make_large_past
+    rm -f "$scratch/wrote"
+    for i in $(seq 1 12); do
+        t -q put "$0" "d/new/$i"
+        t -q put "$0" "d/kept/$((i * 16))" && echo "d/kept/$((i * 16))" >>"$scratch/wrote"
+    done 2>"$scratch/writer.err" &
+    writer=$!
+    rc=0
+    t -q restore -r "d@{$then}" 2>"$scratch/err" || rc=$?
+    [ $rc = 0 ] || [ $rc = 3 ]
+    wait $writer || true
+    t check | grep -q ^clean
+    # What a writer was told is kept is among the versions.
+    while read -r path; do
+        found=no
+        for version in $(t log "$path" | sed 's/^@\([0-9]*\).*/\1/'); do
+            ! t cat "$path@$version" | cmp -s - "$0" || found=yes
+        done
+        [ $found = yes ]
+    done <"$scratch/wrote"
+    t -q restore -r "d@{$then}"
+    [ "$(t diff -r "d@{$then}" d)" = '' ]
+}
+
 run_cases
