@@ -23,7 +23,7 @@
 bool ash__cmd_parse_time(const char *text, int64_t now_ms, int64_t *out_ms);
 /* For messages: "… takes a time: " and this. */
 #define ASH_CMD_TIME_FORMS                                                                         \
-    "now, today, yesterday, monday, 09:30, \"last week\", \"2 hours ago\", 3d, 2026-11-24, "       \
+    "now, today, yesterday, \"last week\", monday, 09:30, \"2 hours ago\", 3d, 2026-11-24, "       \
     "\"2026-11-24 10:00\" (local; with Z, UTC or +01:00 behind it: there; names of other zones "   \
     "are "                                                                                         \
     "not known), @SECONDS since 1970"
