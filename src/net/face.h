@@ -62,11 +62,16 @@ typedef struct ash_face {
 /* As ash__stream_read and _write, and whoever needs room sees that the peer moves. */
 size_t ash__peer_read(ash_peer *p, void *data, size_t room, int64_t deadline_ms, size_t *moved);
 bool ash__peer_write(ash_peer *p, struct iovec *iov, size_t count, int64_t timeout_ms);
+/* For who reads or writes the stream without waiting: so many bytes more did move.  *moved: kept by
+ * the caller for one direction, 0 at first. */
+void ash__peer_moved(ash_peer *p, size_t bytes, size_t *moved);
 
 /* From now on, until it is released, the client's pace matters to those who wait for room.
  * holds: ASH_HOLDS_…. */
 void ash__peer_hold(ash_peer *p, unsigned holds);
 void ash__peer_release_hold(ash_peer *p);
+/* The same for one of the kinds, where they begin and end apart; nothing if it is so already. */
+void ash__peer_holds(ash_peer *p, unsigned kind, bool does);
 
 /* The client owes something since now; it owes nothing. */
 void ash__peer_owes(ash_peer *p);

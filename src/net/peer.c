@@ -6,15 +6,20 @@
 
 #include <stdatomic.h>
 
-size_t ash__peer_read(ash_peer *p, void *data, size_t room, int64_t deadline_ms, size_t *moved)
+void ash__peer_moved(ash_peer *p, size_t bytes, size_t *moved)
 {
-    size_t n = ash__stream_read(&p->stream, data, room, deadline_ms);
-    *moved += n;
+    *moved += bytes;
     /* Single bytes are no progress: whoever sends them keeps others from the room all the same. */
     if (*moved >= ASH_STREAM_STEP_BYTES) {
         *moved = 0;
         atomic_store_explicit(&p->moved_ms, ash__clock_ms(), memory_order_relaxed);
     }
+}
+
+size_t ash__peer_read(ash_peer *p, void *data, size_t room, int64_t deadline_ms, size_t *moved)
+{
+    size_t n = ash__stream_read(&p->stream, data, room, deadline_ms);
+    ash__peer_moved(p, n, moved);
     return n;
 }
 
@@ -34,6 +39,19 @@ void ash__peer_hold(ash_peer *p, unsigned holds)
 void ash__peer_release_hold(ash_peer *p)
 {
     atomic_store_explicit(&p->holds, 0, memory_order_relaxed);
+}
+
+void ash__peer_holds(ash_peer *p, unsigned kind, bool does)
+{
+    unsigned before = atomic_load_explicit(&p->holds, memory_order_relaxed);
+    unsigned now = does ? before | kind : before & ~kind;
+    if (now == before)
+        return;
+    /* What is given back begins no time anew. */
+    if (does)
+        ash__peer_hold(p, now);
+    else
+        atomic_store_explicit(&p->holds, now, memory_order_relaxed);
 }
 
 void ash__peer_owes(ash_peer *p)

@@ -17,13 +17,13 @@
 
 enum { PIECES_A_CALL = 512 }; /* of sendmsg(), which refuses more than IOV_MAX, 1024 on Linux */
 
-static bool wait_for(int fd, short events, int64_t timeout_ms)
+/* As poll(), with a time that no signal makes longer or shorter; < 0: forever. */
+static bool wait_for_all(struct pollfd *fds, nfds_t count, int64_t timeout_ms)
 {
-    struct pollfd p = {.fd = fd, .events = events};
     int64_t deadline = timeout_ms < 0 ? 0 : ash__clock_ms() + timeout_ms;
     for (;;) {
         int wait = timeout_ms < 0 ? -1 : (int)(timeout_ms > INT_MAX ? INT_MAX : timeout_ms);
-        int n = poll(&p, 1, wait);
+        int n = poll(fds, count, wait);
         if (n > 0)
             return true;
         if (n == 0 || errno != EINTR)
@@ -35,6 +35,12 @@ static bool wait_for(int fd, short events, int64_t timeout_ms)
                 timeout_ms = 0;
         }
     }
+}
+
+static bool wait_for(int fd, short events, int64_t timeout_ms)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    return wait_for_all(&p, 1, timeout_ms);
 }
 
 /* ---- a plain descriptor ---- */
@@ -92,6 +98,25 @@ void ash__stream_shutdown(ash_stream *s, bool both)
 bool ash__stream_wait(const ash_stream *s, int64_t timeout_ms)
 {
     return (s->ops->holds != NULL && s->ops->holds(s)) || wait_for(s->fd, POLLIN, timeout_ms);
+}
+
+unsigned ash__stream_wait_any(const ash_stream *s, unsigned wishes, int other_fd,
+                              int64_t timeout_ms)
+{
+    short events = (short)((wishes & ASH_STREAM_READABLE ? POLLIN : 0) |
+                           (wishes & ASH_STREAM_WRITABLE ? POLLOUT : 0));
+    /* Without a wish an end would end every wait, since poll() always tells of it. */
+    struct pollfd p[] = {{.fd = other_fd, .events = POLLIN},
+                         {.fd = events != 0 ? s->fd : -1, .events = events}};
+    unsigned held = wishes & ASH_STREAM_READABLE && s->ops->holds != NULL && s->ops->holds(s)
+                        ? ASH_STREAM_READABLE
+                        : 0;
+    if (!wait_for_all(p, 2, held != 0 ? 0 : timeout_ms))
+        return held;
+    unsigned over = p[1].revents & (POLLERR | POLLHUP | POLLNVAL) ? wishes : 0;
+    return held | over | (p[0].revents != 0 ? ASH_STREAM_OTHER : 0) |
+           (p[1].revents & POLLIN ? ASH_STREAM_READABLE : 0) |
+           (p[1].revents & POLLOUT ? ASH_STREAM_WRITABLE : 0);
 }
 
 /* Bytes that nobody has read yet hide the end. */

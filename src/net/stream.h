@@ -44,6 +44,15 @@ void ash__stream_shutdown(ash_stream *s, bool both);
 /* Wait until there is something to read, at most timeout_ms (< 0: forever). */
 bool ash__stream_wait(const ash_stream *s, int64_t timeout_ms);
 
+/* What a wait is for, and what came of it. */
+enum { ASH_STREAM_READABLE = 1, ASH_STREAM_WRITABLE = 2, ASH_STREAM_OTHER = 4 };
+
+/* Wait until one of the wishes (ASH_STREAM_READABLE, _WRITABLE) can be had without waiting, which an
+ * end can be, too, or until the descriptor other_fd is readable (ASH_STREAM_OTHER; always wished for),
+ * at most timeout_ms (< 0: forever).  What has come true of it; 0: nothing in that time. */
+unsigned ash__stream_wait_any(const ash_stream *s, unsigned wishes, int other_fd,
+                              int64_t timeout_ms);
+
 /* Will the peer send nothing any more?  Does not wait. */
 bool ash__stream_hung_up(const ash_stream *s);
 

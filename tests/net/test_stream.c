@@ -117,6 +117,41 @@ static void test_net_stream__held_bytes_are_seen(void **state)
     close_ends(&e);
 }
 
+static void test_net_stream__waits_for_several(void **state)
+{
+    enum { BOTH = ASH_STREAM_READABLE | ASH_STREAM_WRITABLE };
+    ends e;
+    char byte;
+    int other[2];
+    (void)state;
+    open_ends(&e);
+    assert_int_equal(pipe(other), 0);
+    assert_int_equal(ash__stream_wait_any(&e.ours, ASH_STREAM_READABLE, other[0], 20), 0);
+    assert_int_equal(ash__stream_wait_any(&e.ours, BOTH, other[0], -1), ASH_STREAM_WRITABLE);
+    assert_int_equal(send(e.theirs, "ab", 2, 0), 2);
+    assert_int_equal(ash__stream_wait_any(&e.ours, BOTH, other[0], -1), BOTH);
+    assert_int_equal(ash__stream_wait_any(&e.ours, 0, other[0], 20), 0);
+    assert_int_equal(write(other[1], "", 1), 1);
+    assert_int_equal(ash__stream_wait_any(&e.ours, 0, other[0], -1), ASH_STREAM_OTHER);
+    assert_int_equal(ash__stream_wait_any(&e.ours, ASH_STREAM_READABLE, other[0], -1),
+                     ASH_STREAM_READABLE | ASH_STREAM_OTHER);
+    assert_int_equal(read(other[0], &byte, 1), 1);
+    /* What the stream has received, poll() does not tell of. */
+    inverted_wrap(NULL, &e.ours, NULL);
+    assert_int_equal(ash__stream_read(&e.ours, &byte, 1, 0), 1);
+    assert_int_equal(ash__stream_wait_any(&e.ours, ASH_STREAM_READABLE, other[0], -1),
+                     ASH_STREAM_READABLE);
+    assert_int_equal(ash__stream_wait_any(&e.ours, ASH_STREAM_WRITABLE, other[0], -1),
+                     ASH_STREAM_WRITABLE);
+    /* The end is found by who reads, and disturbs nobody else. */
+    close(e.theirs);
+    assert_int_equal(ash__stream_wait_any(&e.ours, 0, other[0], 20), 0);
+    assert_true(ash__stream_wait_any(&e.ours, BOTH, other[0], -1) & ASH_STREAM_READABLE);
+    ash__stream_close(&e.ours);
+    close(other[0]);
+    close(other[1]);
+}
+
 static void test_net_stream__deadlines(void **state)
 {
     ends e;
@@ -136,6 +171,7 @@ int main(void)
         cmocka_unit_test(test_net_stream__plain),
         cmocka_unit_test(test_net_stream__on_top_of_another),
         cmocka_unit_test(test_net_stream__held_bytes_are_seen),
+        cmocka_unit_test(test_net_stream__waits_for_several),
         cmocka_unit_test(test_net_stream__deadlines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
