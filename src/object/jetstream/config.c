@@ -2,8 +2,8 @@
 #include "object/jetstream/config.h"
 
 #include "base/mem.h"
+#include "object/document.h"
 #include "object/jetstream/format/names.h"
-#include "object/jetstream/message.h"
 
 #include <string.h>
 
@@ -113,6 +113,12 @@ void ash__js_write_flag(const ash_json *base, const char *flag, ash_buffer *out)
     }
     ash__json_put_truth_member(out, flag, true);
     ash__buffer_append_byte(out, '}');
+}
+
+int64_t ash__js_time(const char *text)
+{
+    int64_t ms = 0;
+    return ash__object_time(text, &ms) ? ms : 0;
 }
 
 /* ---- what came back ---- */

@@ -13,6 +13,9 @@ void ash__js_write_config(const ash_object_config *c, const ash_json *base, ash_
 /* base with "sealed", or with times to live of single messages allowed. */
 void ash__js_write_flag(const ash_json *base, const char *flag, ash_buffer *out);
 
+/* "2026-11-25T09:30:00.123456789Z" as ms since 1970; 0: no such text. */
+int64_t ash__js_time(const char *text);
+
 /* NULL, or the name of the first field that the server's echo lacks or has otherwise. */
 const char *ash__js_config_dropped(const ash_object_config *c, const ash_json *echo);
 

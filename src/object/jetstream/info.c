@@ -208,14 +208,14 @@ static bool is_left_out(const char *name, bool link)
 }
 
 /* As it came: what clients write in several ways is brought into one form with all else. */
-static bson_t *to_document(const ash_json *info, const ash_js_message *m, const char *store)
+static bson_t *to_document(const ash_json *info, const ash_js_meta_text *m)
 {
     bson_t doc = BSON_INITIALIZER;
     bool link = is_link(info);
     for (const ash_json *field = info->first; field != NULL; field = field->next)
         if (!is_left_out(field->key, link))
             append(&doc, field->key, field);
-    BSON_APPEND_UTF8(&doc, "bucket", store);
+    BSON_APPEND_UTF8(&doc, "bucket", m->store);
     BSON_APPEND_DATE_TIME(&doc, "mtime", m->time_ms);
     BSON_APPEND_INT64(&doc, "revision", (int64_t)m->sequence);
     if (m->expires_ms > 0)
@@ -225,7 +225,7 @@ static bson_t *to_document(const ash_json *info, const ash_js_message *m, const 
     return out;
 }
 
-int ash__js_read_info(const ash_js_message *m, const char *store, ash_object **out, ash_error *err)
+int ash__js_read_info(const ash_js_meta_text *m, ash_object **out, ash_error *err)
 {
     ash_json *info = NULL;
     ash_error why = ASH_ERROR_INIT;
@@ -233,10 +233,10 @@ int ash__js_read_info(const ash_js_message *m, const char *store, ash_object **o
     if (rc == 0 && info->type != ASH_JSON_OBJECT)
         rc = ash__fail(&why, ASH_ECORRUPT, "no map");
     if (rc == 0)
-        rc = ash__object_new(to_document(info, m, store), out, &why);
+        rc = ash__object_new(to_document(info, m), out, &why);
     ash__json_free(info);
     if (rc == 0)
         return 0;
     return ash__fail(err, ASH_ECORRUPT, "an object's info, message %" PRIu64 " of store %s: %s",
-                     m->sequence, store, why.text);
+                     m->sequence, m->store, why.text);
 }

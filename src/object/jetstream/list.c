@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "object/jetstream/feed.h"
-#include "object/jetstream/info.h"
 #include "object/jetstream/jetstream.h"
 #include "object/jetstream/meta.h"
 
@@ -86,7 +85,7 @@ int ash__js_metas_next(ash_js_metas *m, ash_object **out, char **other, ash_erro
     m->seen = fed.sequence;
     m->heard_ms = ash__clock_ms();
     ash__js_feed_take(m->feed, &fed, &message);
-    rc = ash__js_read_info(&message, m->store->base.name, out, err);
+    rc = ash__js_message_object(&message, m->store->base.name, out, err);
     if (rc == 0 && other != NULL) {
         *other = message.other;
         message.other = NULL;

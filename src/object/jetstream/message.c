@@ -4,7 +4,8 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "object/document.h"
+#include "object/jetstream/config.h"
+#include "object/jetstream/info.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,10 +28,16 @@ void ash__js_message_release(ash_js_message *m)
     *m = (ash_js_message){0};
 }
 
-int64_t ash__js_time(const char *text)
+int ash__js_message_object(const ash_js_message *m, const char *store, ash_object **out,
+                           ash_error *err)
 {
-    int64_t ms = 0;
-    return ash__object_time(text, &ms) ? ms : 0;
+    ash_js_meta_text text = {.store = store,
+                             .data = m->data,
+                             .len = m->len,
+                             .sequence = m->sequence,
+                             .time_ms = m->time_ms,
+                             .expires_ms = m->expires_ms};
+    return ash__js_read_info(&text, out, err);
 }
 
 /* "90s", "1h30m" and plain seconds, as Go and the server write times. */

@@ -4,6 +4,7 @@
 
 /* Single messages of a stream: fetched, published, deleted. */
 
+#include "object/info.h"
 #include "object/jetstream/connection.h"
 
 /* What our messages carry beside their payload. */
@@ -37,6 +38,9 @@ typedef struct ash_js_message {
     char *other;        /* or NULL */
 } ash_js_message;
 void ash__js_message_release(ash_js_message *m);
+/* As an object of that store. */
+int ash__js_message_object(const ash_js_message *m, const char *store, ash_object **out,
+                           ash_error *err);
 
 /* The last message of a subject: ASH_ENOTFOUND where there is none, with out->number
  * ASH_JS_NO_MESSAGE, or no stream (ASH_JS_STREAM_NOT_FOUND).  newest: what was acknowledged before the call is seen. */
@@ -72,8 +76,5 @@ int ash__js_publish(ash_js *js, natsMsg *message, const ash_op *op, ash_js_ack *
 int ash__js_delete(const ash_js_stream *s, uint64_t sequence, const ash_op *op, ash_error *err);
 /* All messages of a subject; 0 also where there are none. */
 int ash__js_purge(const ash_js_stream *s, const char *subject, const ash_op *op, ash_error *err);
-
-/* "2026-11-25T09:30:00.123456789Z" as ms since 1970; 0: no such text. */
-int64_t ash__js_time(const char *text);
 
 #endif

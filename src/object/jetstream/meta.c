@@ -40,7 +40,7 @@ static int read_found(ash_js_store *s, found *f, ash_js_meta *out, ash_error *er
     if (rc == ASH_ENOTFOUND && f->message.number == ASH_JS_NO_MESSAGE)
         return 0;
     if (rc == 0)
-        rc = ash__js_read_info(&f->message, s->base.name, &out->object, &f->why);
+        rc = ash__js_message_object(&f->message, s->base.name, &out->object, &f->why);
     if (rc == 0) {
         out->sequence = f->message.sequence;
         out->other = f->message.other;

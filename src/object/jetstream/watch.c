@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "object/jetstream/feed.h"
-#include "object/jetstream/info.h"
 #include "object/jetstream/jetstream.h"
 
 #include "base/clock.h"
@@ -44,7 +43,7 @@ static int take(watch *w, ash_js_fed *fed, ash_object_event *out, ash_error *err
     ash_object_free(w->object);
     w->object = NULL;
     ash__js_feed_take(w->feed, fed, &message);
-    int rc = ash__js_read_info(&message, w->store->base.name, &w->object, err);
+    int rc = ash__js_message_object(&message, w->store->base.name, &w->object, err);
     if (rc == 0 && wanted(w)) {
         out->kind = w->object->deleted ? ASH_OBJECT_DELETED : ASH_OBJECT_PUT;
         out->initial = w->initial;
