@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Object stores as streams: made, bound, changed, listed, deleted. */
-#include "object/jetstream/config.h"
+#include "object/jetstream/format/config.h"
 #include "object/jetstream/jetstream.h"
 #include "object/jetstream/meta.h"
 #include "object/jetstream/room.h"

@@ -4,8 +4,8 @@
 #include "base/base64.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "object/jetstream/config.h"
-#include "object/jetstream/info.h"
+#include "object/jetstream/format/config.h"
+#include "object/jetstream/format/info.h"
 
 #include <inttypes.h>
 #include <stdio.h>

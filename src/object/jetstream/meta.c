@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "object/jetstream/format/info.h"
 #include "object/jetstream/format/names.h"
-#include "object/jetstream/info.h"
 #include "object/jetstream/room.h"
 
 #include <inttypes.h>

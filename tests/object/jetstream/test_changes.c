@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "object/jetstream/format/names.h"
-#include "object/jetstream/info.h"
+#include "object/jetstream/format/info.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "object/jetstream/info.h"
+#include "object/jetstream/format/info.h"
 
 #include "base/mem.h"
 #include "object/document.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ASH_OBJECT_JETSTREAM_CONFIG_H
-#define ASH_OBJECT_JETSTREAM_CONFIG_H
+#ifndef ASH_OBJECT_JETSTREAM_FORMAT_CONFIG_H
+#define ASH_OBJECT_JETSTREAM_FORMAT_CONFIG_H
 
 /* The configuration of an object store as that of a stream, and back. */
 

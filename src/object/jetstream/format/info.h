@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ASH_OBJECT_JETSTREAM_INFO_H
-#define ASH_OBJECT_JETSTREAM_INFO_H
+#ifndef ASH_OBJECT_JETSTREAM_FORMAT_INFO_H
+#define ASH_OBJECT_JETSTREAM_FORMAT_INFO_H
 
 /* ObjectInfo as it lies in meta messages. */
 
