@@ -72,8 +72,10 @@ typedef struct ash_object_put_request {
     const ash_object *object; /* as it will be, but for size, chunks, digest, mtime, revision and
                                  expires: store, nuid (new), options.max_chunk_size, encoding are
                                  set; lives until sink_seal */
-    const ash_object_change_options *opts; /* the backend may look at the conditions early */
+    const ash_object_change_options *opts; /* live as long as the sink: what counts is what they say
+                                              at the commit; the backend may look at them early */
     ash_digest_kind digest;
+    bool id_is_new;   /* the nuid was made for this put; else something may be left under it */
     const ash_op *op; /* without a transaction */
 } ash_object_put_request;
 
@@ -127,7 +129,8 @@ struct ash_object_ops {
     /* Of a sealed sink that hashes; in the ADR's notation.  NULL: no sink does. */
     int (*sink_digest)(ash_object_sink *k, char out[64], ash_error *err);
     /* Conditions, quota, fence, and then the object, in one commit.  object: as in the request, now
-     * with size, chunks and digest; *out: with the rest.  After a failure it may be called again, or
+     * with size, chunks and digest, or one that was given its name and meta by now; *out: with the
+     * rest.  After a failure it may be called again, or
      * the sink is freed. */
     int (*sink_commit)(ash_object_sink *k, const ash_object *object, const ash_op *op,
                        ash_object **out, ash_error *err);

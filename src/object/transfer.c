@@ -8,11 +8,8 @@
 
 enum { PIECE = 1024 * 1024 };
 
-void ash__object_said(const ash_object *o, const ash_object_store *to, ash_object_said *out)
+void ash__object_said_meta(const ash_object *o, ash_object_said *out)
 {
-    ash_digest_kind kind;
-    uint8_t bytes[32];
-    size_t len;
     ash_object_meta *m = &out->meta;
     *m = (ash_object_meta)ASH_OBJECT_META_INIT;
     m->name = o->name;
@@ -20,6 +17,15 @@ void ash__object_said(const ash_object *o, const ash_object_store *to, ash_objec
     m->headers = ash__object_view(o, "headers", &out->headers) ? &out->headers : NULL;
     m->metadata = ash__object_view(o, "metadata", &out->metadata) ? &out->metadata : NULL;
     m->tags = ash__object_view(o, "tags", &out->tags) ? &out->tags : NULL;
+}
+
+void ash__object_said(const ash_object *o, const ash_object_store *to, ash_object_said *out)
+{
+    ash_digest_kind kind;
+    uint8_t bytes[32];
+    size_t len;
+    ash_object_meta *m = &out->meta;
+    ash__object_said_meta(o, out);
     m->chunk_size = o->chunk_size <= ASH_CHUNK_SIZE_MAX ? o->chunk_size : 0;
     m->encoding = to->manager->can.encoding ? o->encoding : NULL;
     if (to->manager->can.digests && ash__digest_parse(o->digest, &kind, bytes, &len))

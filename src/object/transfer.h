@@ -12,6 +12,8 @@ typedef struct ash_object_said {
     bson_t headers, metadata, tags;
 } ash_object_said;
 void ash__object_said(const ash_object *o, const ash_object_store *to, ash_object_said *out);
+/* The same without what a put alone may say. */
+void ash__object_said_meta(const ash_object *o, ash_object_said *out);
 
 typedef struct ash_object_transfer {
     ash_object_store *from, *to;

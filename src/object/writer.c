@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Putting: bytes are gathered into whole chunks on their way to the backend's sink, and what they
  * come to is known before the commit. */
+#include "object/said.h"
 #include "object/transfer.h"
 
 #include "base/hash.h"
@@ -37,12 +38,10 @@ static void complete(const ash_object_store *s, ash_object_meta *m)
         m->encoding = s->encode ? "zstd" : "none";
 }
 
-static int describe(const ash_object_store *s, const ash_object_meta *m, ash_object **out,
-                    ash_error *err)
+static int describe(const ash_object_store *s, const ash_object_meta *m, const char *nuid,
+                    ash_object **out, ash_error *err)
 {
     bson_t set = BSON_INITIALIZER, options;
-    char nuid[ASH_NUID_TEXT_BYTES];
-    ash__nuid(nuid);
     ash__object_set_meta(m, NULL, &set);
     BSON_APPEND_DOCUMENT_BEGIN(&set, "options", &options);
     BSON_APPEND_INT32(&options, "max_chunk_size", m->chunk_size);
@@ -66,41 +65,175 @@ static int begin_digest(ash_object_writer *w, ash_error *err)
     return ash__fail(err, ASH_EUNSUPPORTED, "this machine's OpenSSL does not have that digest");
 }
 
+/* m: checked.  The options are in w. */
+static int open_sink(ash_object_writer *w, ash_object_meta *m, const char *nuid, bool is_new,
+                     ash_error *err)
+{
+    ash_object_store *s = w->store;
+    complete(s, m);
+    int rc = describe(s, m, nuid, &w->object, err);
+    ash_object_put_request request = {.object = w->object,
+                                      .opts = &w->opts,
+                                      .digest = m->digest,
+                                      .id_is_new = is_new,
+                                      .op = &w->op};
+    if (rc == 0)
+        rc = s->manager->ops->open_sink(s, &request, &w->sink, err);
+    if (rc != 0)
+        return rc;
+    w->sink->store = s;
+    w->digest = m->digest;
+    w->chunk_size = (size_t)m->chunk_size;
+    return begin_digest(w, err);
+}
+
+static ash_object_writer *new_writer(ash_object_store *s, const ash_op *op)
+{
+    ash_object_writer *w = ash__new(ash_object_writer);
+    w->store = s;
+    w->op = ash__op_of(op);
+    return w;
+}
+
+static int hand_out(int rc, ash_object_writer *w, ash_object_writer **out)
+{
+    if (rc == 0)
+        *out = w;
+    else
+        ash_object_writer_free(w);
+    return rc;
+}
+
 int ash_object_store_open_writer(ash_object_store *s, const ash_object_meta *meta,
                                  const ash_object_change_options *opts, const ash_op *op,
                                  ash_object_writer **out, ash_error *err)
 {
     ash_object_meta m;
+    char nuid[ASH_NUID_TEXT_BYTES];
     ash_assert(s != NULL && meta != NULL && out != NULL);
     *out = NULL;
-    ash_object_writer *w = ash__new(ash_object_writer);
-    w->store = s;
-    w->op = ash__op_of(op);
+    ash_object_writer *w = new_writer(s, op);
     int rc = ash__object_meta_copy(s, &m, meta, true, err);
     if (rc == 0)
         rc = ash__object_change_options_copy(s, &w->opts, opts, err);
     if (rc == 0)
         rc = ash__object_outside(&w->op, err);
-    if (rc == 0) {
-        complete(s, &m);
-        rc = describe(s, &m, &w->object, err);
-    }
-    ash_object_put_request request = {
-        .object = w->object, .opts = &w->opts, .digest = m.digest, .op = &w->op};
+    ash__nuid(nuid);
     if (rc == 0)
-        rc = s->manager->ops->open_sink(s, &request, &w->sink, err);
-    if (rc == 0) {
-        w->sink->store = s;
-        w->digest = m.digest;
-        w->chunk_size = (size_t)m.chunk_size;
-        rc = begin_digest(w, err);
-    }
-    if (rc != 0) {
-        ash_object_writer_free(w);
-        return rc;
-    }
-    *out = w;
-    return 0;
+        rc = open_sink(w, &m, nuid, true, err);
+    return hand_out(rc, w, out);
+}
+
+/* ---- of an object that is named at its end ---- */
+
+static int check_nuid(const char *nuid, ash_error *err)
+{
+    size_t len = strspn(nuid, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+    if (len > 0 && len < 64 && nuid[len] == '\0')
+        return 0;
+    return ash__fail(err, ASH_EINVAL, "that is no NUID: %.64s", nuid);
+}
+
+int ash__object_open_put(ash_object_store *s, const char *nuid, int32_t chunk_size,
+                         const ash_op *op, ash_object_writer **out, ash_error *err)
+{
+    ash_object_meta m = ASH_OBJECT_META_INIT;
+    *out = NULL;
+    ash_object_writer *w = new_writer(s, op);
+    m.name = nuid; /* for now */
+    m.chunk_size = chunk_size;
+    m.digest = ASH_DIGEST_SHA256;
+    int rc = check_nuid(nuid, err);
+    if (rc == 0)
+        rc = ash__object_meta_check(&m, true, err);
+    if (rc == 0)
+        rc = ash__object_change_options_copy(s, &w->opts, NULL, err);
+    if (rc == 0)
+        rc = open_sink(w, &m, nuid, false, err);
+    return hand_out(rc, w, out);
+}
+
+int64_t ash__object_put_size(const ash_object_writer *w)
+{
+    return w->size;
+}
+
+static int compare_said(const ash_object_writer *w, const ash_object *said, ash_error *err)
+{
+    ash_digest_kind kind;
+    uint8_t bytes[32];
+    char text[64];
+    size_t len;
+    if (!ash__digest_parse(said->digest, &kind, bytes, &len))
+        return ash__fail(err, ASH_EINVAL, "that is no digest: %.63s", said->digest);
+    ash__digest_text(kind, bytes, text);
+    if (strcmp(text, w->object->digest) == 0)
+        return 0;
+    return ash__fail(err, ASH_ECORRUPT, "the bytes that came do not give the digest of %.200s",
+                     said->name);
+}
+
+/* The info as it was said, with what is known of the bytes.  A single chunk may be taken for one of
+ * any size; several that are encoded are of the size that they were stored in. */
+static int describe_said(const ash_object_writer *w, const ash_object *said, ash_object **out,
+                         ash_error *err)
+{
+    bson_t set = BSON_INITIALIZER, options;
+    int64_t chunk = ash_object_chunk_size(said);
+    if (w->object->encoding != NULL && w->size > chunk)
+        chunk = (int64_t)w->chunk_size;
+    BSON_APPEND_DOCUMENT_BEGIN(&set, "options", &options);
+    BSON_APPEND_INT32(&options, "max_chunk_size", (int32_t)chunk);
+    bson_append_document_end(&set, &options);
+    BCON_APPEND(&set, "bucket", BCON_UTF8(w->store->name), "nuid", BCON_UTF8(w->object->nuid),
+                "size", BCON_INT64(w->size), "chunks", BCON_INT64((w->size + chunk - 1) / chunk),
+                "digest", BCON_UTF8(w->object->digest));
+    if (w->object->encoding != NULL)
+        BSON_APPEND_UTF8(&set, "encoding", w->object->encoding);
+    ash__object_unsay(said, &set);
+    int rc = ash__object_set(said, &set, out, err);
+    bson_destroy(&set);
+    return rc;
+}
+
+static int check_said(const ash_object_writer *w, const ash_object *said, ash_error *err)
+{
+    ash_object_said s;
+    ash__object_said_meta(said, &s);
+    s.meta.chunk_size = said->chunk_size;
+    int rc = ash__object_meta_check(&s.meta, true, err);
+    if (rc == 0 && (said->deleted || said->link_store != NULL))
+        rc = ash__fail(err, ASH_EINVAL, "%.200s has no bytes, and some came", said->name);
+    if (rc == 0 && said->document->len > ASH_OBJECT_META_MAX + 4096)
+        rc = ash__fail(err, ASH_ETOOBIG, "what is said of %.200s is over %d bytes", said->name,
+                       ASH_OBJECT_META_MAX);
+    if (rc == 0 && said->size != w->size)
+        rc = ash__fail(err, ASH_ECORRUPT, "%.200s has %lld bytes, and %lld came", said->name,
+                       (long long)said->size, (long long)w->size);
+    return rc;
+}
+
+int ash__object_finish_put(ash_object_writer *w, const ash_object *said,
+                           const ash_object_change_options *opts, ash_object **out, ash_error *err)
+{
+    ash_object *object = NULL;
+    *out = NULL;
+    if (w->finished)
+        return ash__fail(err, ASH_ESTATE, "the writer has finished");
+    int rc = ash__object_change_options_copy(w->store, &w->opts, opts, err);
+    if (rc == 0)
+        rc = check_said(w, said, err);
+    if (rc == 0)
+        rc = ash_object_writer_seal(w, err);
+    if (rc == 0)
+        rc = compare_said(w, said, err);
+    if (rc == 0)
+        rc = describe_said(w, said, &object, err);
+    if (rc == 0)
+        rc = w->store->manager->ops->sink_commit(w->sink, object, &w->op, out, err);
+    w->finished = rc == 0;
+    ash_object_free(object);
+    return rc;
 }
 
 /* ---- writing ---- */

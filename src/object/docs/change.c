@@ -84,21 +84,6 @@ static int need_live(const ash_docs_commit *c, const change_call *call, const as
 
 /* ---- meta ---- */
 
-/* Drivers find the bytes by the name, too. */
-static int rename_file(ash_docs_commit *c, const ash_object *o, ash_error *err)
-{
-    bson_value_t id = {.value_type = BSON_TYPE_UTF8};
-    ash_change_options co = ASH_CHANGE_OPTIONS_INIT;
-    ash_error own = ASH_ERROR_INIT;
-    if (!ash__docs_has_bytes(o))
-        return 0;
-    id.value.v_utf8.str = (char *)(uintptr_t)o->nuid;
-    id.value.v_utf8.len = (uint32_t)strlen(o->nuid);
-    co.transaction = c->op.transaction;
-    int rc = ash_bucket_rename(c->store->bucket, &id, o->name, &co, &own);
-    return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* damage, which reading tells */
-}
-
 static int move(ash_docs_commit *c, const ash_object *old, const ash_object *object, ash_error *err)
 {
     ash_object *target = NULL;
@@ -110,7 +95,7 @@ static int move(ash_docs_commit *c, const ash_object *old, const ash_object *obj
     if (rc == 0)
         rc = ash__commit_vacate(c, old, object, err);
     if (rc == 0)
-        rc = rename_file(c, object, err);
+        rc = ash__commit_rename_bytes(c, object, err);
     ash_object_free(target);
     return rc;
 }

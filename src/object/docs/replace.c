@@ -147,6 +147,20 @@ int ash__commit_drop_bytes(ash_docs_commit *c, const char *nuid, bool *gone, ash
     return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* damaged, or somebody deleted it by hand */
 }
 
+int ash__commit_rename_bytes(ash_docs_commit *c, const ash_object *o, ash_error *err)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_UTF8};
+    ash_change_options co = ASH_CHANGE_OPTIONS_INIT;
+    ash_error own = ASH_ERROR_INIT;
+    if (!ash__docs_has_bytes(o))
+        return 0;
+    id.value.v_utf8.str = (char *)(uintptr_t)o->nuid;
+    id.value.v_utf8.len = (uint32_t)strlen(o->nuid);
+    co.transaction = c->op.transaction;
+    int rc = ash_bucket_rename(c->store->bucket, &id, o->name, &co, &own);
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* damage, which reading tells */
+}
+
 /* ---- versions ---- */
 
 static int write_version(ash_docs_commit *c, const ash_object *old, ash_error *err)

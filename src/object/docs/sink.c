@@ -17,9 +17,10 @@ typedef struct docs_sink {
     ash_docs *store;
     const ash_object *object; /* lent until the sink is sealed */
     ash_op op;
-    ash_object_change_options opts;
+    const ash_object_change_options *opts; /* the request's */
     ash_digest_kind digest;
     char nuid[64];
+    char *name; /* that the file was begun under */
     size_t chunk_size;
     ash_upload *upload;
     ash_encoder *encoder; /* NULL: bytes as they are */
@@ -31,7 +32,7 @@ typedef struct docs_sink {
 
 static int look_at_conditions(const docs_sink *k, ash_error *err)
 {
-    const ash_object_change_options *o = &k->opts;
+    const ash_object_change_options *o = k->opts;
     ash_object *old = NULL;
     int64_t now = 0;
     if (!o->if_absent && o->if_revision == 0)
@@ -83,7 +84,7 @@ static int open_upload(docs_sink *k, const ash_object_put_request *r, ash_error 
     o.digests = k->encoder == NULL && k->digest != ASH_DIGEST_SHA256 ? (unsigned)k->digest : 0;
     int rc = ash_bucket_open_upload_stream_with_id(k->store->bucket, &id, r->object->name, &o,
                                                    &k->upload, err);
-    if (rc == 0)
+    if (rc == 0 && r->id_is_new)
         ash__upload_note_new_id(k->upload);
     return rc;
 }
@@ -95,9 +96,10 @@ int ash__docs_open_sink(ash_object_store *base, const ash_object_put_request *r,
     k->store = ash__docs(base);
     k->object = r->object;
     k->op = *r->op;
-    k->opts = *r->opts;
+    k->opts = r->opts;
     k->digest = r->digest;
     k->chunk_size = (size_t)r->object->chunk_size;
+    k->name = ash__strdup(r->object->name);
     strncpy(k->nuid, r->object->nuid, sizeof k->nuid - 1);
     if (r->object->encoding != NULL)
         k->encoder = ash__encoder_new();
@@ -166,6 +168,7 @@ void ash__docs_sink_free(ash_object_sink *base)
     docs_sink *k = (docs_sink *)base;
     ash_upload_free(k->upload);
     ash__encoder_free(k->encoder);
+    ash__free(k->name);
     ash__free(k);
 }
 
@@ -208,6 +211,8 @@ static int put(ash_docs_commit *c, void *ctx, ash_error *err)
     }
     if (rc == 0)
         rc = show_file(call->sink, c, err);
+    if (rc == 0 && strcmp(call->sink->name, call->object->name) != 0)
+        rc = ash__commit_rename_bytes(c, call->result, err);
     if (rc == 0)
         rc = ash__commit_replace(c, old, call->result, err);
     ash_object_free(old);
@@ -220,7 +225,7 @@ int ash__docs_sink_commit(ash_object_sink *base, const ash_object *object, const
 {
     docs_sink *k = (docs_sink *)base;
     put_call call = {.sink = k, .object = object};
-    ash_docs_change change = {.opts = &k->opts, .op = op, .fn = put, .ctx = &call};
+    ash_docs_change change = {.opts = k->opts, .op = op, .fn = put, .ctx = &call};
     int rc = ash__docs_commit(k->store, &change, err);
     if (rc != 0) {
         ash_object_free(call.result);

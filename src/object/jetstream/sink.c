@@ -25,8 +25,8 @@ typedef struct sink {
     ash_js_chunks *chunks;
     ash_js_meta before;
     char *name, *nuid, *subject;
-    size_t chunk_size; /* at most as the server takes them */
-    ash_object_change_options opts;
+    size_t chunk_size;                     /* at most as the server takes them */
+    const ash_object_change_options *opts; /* the request's */
     ash_op op;
     int64_t began_ms;
     int64_t room; /* where that matters: for chunks, since it was asked for */
@@ -46,7 +46,7 @@ static int look_again(sink *k, const ash_op *op, ash_error *err)
 {
     ash__js_meta_release(&k->before);
     int rc = ash__js_meta_get(k->store, k->name, true, op, &k->before, err);
-    return rc == 0 ? ash__js_meta_check(&k->before, &k->opts, err) : rc;
+    return rc == 0 ? ash__js_meta_check(&k->before, k->opts, err) : rc;
 }
 
 /* What does the name have?  Conditions are looked at now where there are any.  Else nobody waits for
@@ -54,7 +54,7 @@ static int look_again(sink *k, const ash_op *op, ash_error *err)
 static int look(sink *k, ash_error *err)
 {
     ash_js_store *s = k->store;
-    if (!s->stream.direct || s->stream.replicas || k->opts.if_absent || k->opts.if_revision != 0)
+    if (!s->stream.direct || s->stream.replicas || k->opts->if_absent || k->opts->if_revision != 0)
         return look_again(k, &k->op, err);
     char *bare = ash__js_meta_bare(k->subject);
     k->asked = true;
@@ -76,7 +76,7 @@ static int hear(sink *k, ash_error *err)
     int rc = ash__js_meta_from(k->store, k->subject, first, second, &k->before, err);
     if (rc == ASH_ENETWORK)
         return look_again(k, &k->op, err);
-    return rc == 0 ? ash__js_meta_check(&k->before, &k->opts, err) : rc;
+    return rc == 0 ? ash__js_meta_check(&k->before, k->opts, err) : rc;
 }
 
 int ash__js_open_sink(ash_object_store *base, const ash_object_put_request *request,
@@ -97,7 +97,7 @@ int ash__js_open_sink(ash_object_store *base, const ash_object_put_request *requ
     k->name = ash__strdup(o->name);
     k->nuid = ash__strdup(o->nuid);
     k->subject = ash__meta_subject(base->name, o->name);
-    k->opts = *request->opts;
+    k->opts = request->opts;
     k->op = *request->op;
     k->chunk_size = chunk_size_of(s, o);
     k->began_ms = ash__clock_ms();
@@ -168,7 +168,7 @@ static int with_chunks(const sink *k, const ash_object *object, ash_object **out
 static int publish(sink *k, const ash_object *object, const ash_op *op, ash_object **out,
                    ash_error *err)
 {
-    int64_t expires = k->opts.ttl_ms > 0 ? ash__clock_wall_ms() + k->opts.ttl_ms : 0;
+    int64_t expires = k->opts->ttl_ms > 0 ? ash__clock_wall_ms() + k->opts->ttl_ms : 0;
     for (int tries = 0;; tries++) {
         ash_js_meta_put put = {.subject = k->before.subject,
                                .object = object,
@@ -188,7 +188,7 @@ int ash__js_sink_commit(ash_object_sink *base, const ash_object *object, const a
 {
     sink *k = (sink *)base;
     ash_object *complete = NULL;
-    if (k->opts.ttl_ms > 0 && ash__clock_ms() - k->began_ms > ASH_JS_TTL_MARGIN_MS)
+    if (k->opts->ttl_ms > 0 && ash__clock_ms() - k->began_ms > ASH_JS_TTL_MARGIN_MS)
         return ash__fail(err, ASH_ETIMEOUT, "an object with a ttl of its own has to be put in %d s",
                          ASH_JS_TTL_MARGIN_MS / 1000);
     /* After a failure in between it is this name's present object that counts. */

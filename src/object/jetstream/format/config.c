@@ -210,7 +210,7 @@ static bson_t *read_tags(const ash_json *placement)
     return out;
 }
 
-static int make_status(const ash_json *config, ash_object_status **out, ash_error *err)
+int ash__js_config_status(const ash_json *config, ash_object_status **out, ash_error *err)
 {
     const ash_json *placement = ash__json_get(config, "placement");
     bson_t *metadata = read_metadata(config), *tags = read_tags(placement);
@@ -240,7 +240,7 @@ int ash__js_read_status(const ash_json *info, ash_object_status **out, ash_error
     if (!ash__js_is_object_store(config))
         return ash__fail(err, ASH_EINVAL, "stream %s is no object store",
                          ash__json_text(config, "name", "?"));
-    int rc = make_status(config, out, err);
+    int rc = ash__js_config_status(config, out, err);
     if (rc != 0)
         return rc;
     (*out)->sealed = ash__json_truth(config, "sealed", false);

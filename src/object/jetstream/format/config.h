@@ -23,5 +23,7 @@ const char *ash__js_config_dropped(const ash_object_config *c, const ash_json *e
 bool ash__js_is_object_store(const ash_json *config);
 /* *out is yours: ash_object_status_free(). */
 int ash__js_read_status(const ash_json *info, ash_object_status **out, ash_error *err);
+/* The same of a "config" alone: what it asks for. */
+int ash__js_config_status(const ash_json *config, ash_object_status **out, ash_error *err);
 
 #endif
