@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_NATS_JETSTREAM_CENSUS_H
+#define ASH_NATS_JETSTREAM_CENSUS_H
+
+/* How many messages a store would be as a stream. */
+
+#include "nats/jetstream/answer.h"
+
+/* Appends the member "state": objects, tombstones and links are a message each, bytes one for each
+ * chunk.  Counted once for each state of the store.  st: of s. */
+int ash__jsd_census_write(ash_jetstream *j, ash_object_store *s, const ash_object_status *st,
+                          ash_buffer *out, ash_error *err);
+/* "subjects" of at most ASH_JSD_SUBJECTS subjects that match the filter, behind the first `offset`;
+ * *total: that match. */
+enum { ASH_JSD_SUBJECTS = 100000 };
+int ash__jsd_census_subjects(ash_object_store *s, const char *filter, int64_t offset,
+                             ash_buffer *out, int64_t *total, ash_error *err);
+void ash__jsd_censuses_free(ash_jetstream *j);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nats/jetstream/config.h"
+
+#include "base/mem.h"
+#include "object/jetstream/format/config.h"
+#include "object/jetstream/format/names.h"
+
+#include <string.h>
+
+#define NS_PER_MS INT64_C(1000000)
+
+/* ---- reading ---- */
+
+static bool is_empty(const ash_json *value)
+{
+    if (value == NULL || value->type == ASH_JSON_NULL)
+        return true;
+    if (value->type == ASH_JSON_BOOL)
+        return !value->truth;
+    if (value->type == ASH_JSON_NUMBER)
+        return strcmp(value->text, "0") == 0 || value->text[0] == '-';
+    return value->type == ASH_JSON_TEXT ? value->text_len == 0 : value->first == NULL;
+}
+
+/* What a stream may have and an object store has no room for. */
+static const char *find_excess(const ash_json *config)
+{
+    static const char *const excess[] = {"mirror",
+                                         "sources",
+                                         "republish",
+                                         "subject_transform",
+                                         "max_msgs",
+                                         "max_msgs_per_subject",
+                                         "max_msg_size",
+                                         "max_consumers",
+                                         "no_ack",
+                                         "first_seq",
+                                         "discard_new_per_subject",
+                                         "template_owner",
+                                         "allow_msg_ttl",
+                                         "subject_delete_marker_ttl",
+                                         "allow_msg_counter",
+                                         "allow_atomic",
+                                         "allow_batched",
+                                         "allow_msg_schedules",
+                                         "deny_delete",
+                                         "deny_purge",
+                                         "persist_mode"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(excess); i++)
+        if (!is_empty(ash__json_get(config, excess[i])))
+            return excess[i];
+    return NULL;
+}
+
+static bool has_subjects(const ash_json *config, const char *store)
+{
+    const ash_json *subjects = ash__json_get(config, "subjects");
+    char *chunks = ash__sprintf("$O.%s.C.>", store), *metas = ash__sprintf("$O.%s.M.>", store);
+    int found = 0, count = 0;
+    for (const ash_json *s = subjects != NULL ? subjects->first : NULL; s != NULL; s = s->next) {
+        count++;
+        if (s->type == ASH_JSON_TEXT && strcmp(s->text, chunks) == 0)
+            found |= 1;
+        if (s->type == ASH_JSON_TEXT && strcmp(s->text, metas) == 0)
+            found |= 2;
+    }
+    ash__free(chunks);
+    ash__free(metas);
+    return found == 3 && count == 2;
+}
+
+static ash_jsd_error refuse(ash_error *err, const char *what)
+{
+    (void)ash__fail(err, ASH_EUNSUPPORTED, "object stores here have no %.200s", what);
+    return ASH_JSD_STREAM_CONFIG;
+}
+
+static ash_jsd_error check(const ash_json *config, const char *store, ash_error *err)
+{
+    bool sealed = ash__json_truth(config, "sealed", false);
+    const char *excess = sealed ? NULL : find_excess(config);
+    if (strcmp(ash__json_text(config, "storage", "file"), "memory") == 0)
+        return ASH_JSD_MEMORY_EXCEEDED;
+    if (ash__json_int(config, "num_replicas", 1) > 1)
+        return ASH_JSD_REPLICAS;
+    if (!has_subjects(config, store))
+        return refuse(err, "subjects but those of object stores");
+    if (strcmp(ash__json_text(config, "retention", "limits"), "limits") != 0)
+        return refuse(err, "retention but \"limits\"");
+    if (excess != NULL)
+        return refuse(err, excess);
+    if (ash__json_int(config, "max_age", 0) < 0)
+        return refuse(err, "negative max_age");
+    return ASH_JSD_OK;
+}
+
+/* What no stream has stays as it is. */
+static int merge(const ash_object_status *said, const ash_object_status *old,
+                 ash_object_status **out, ash_error *err)
+{
+    ash_object_config c = ASH_OBJECT_CONFIG_INIT, before = ASH_OBJECT_CONFIG_INIT;
+    (void)ash_object_status_config(said, &c, NULL);
+    c.cluster = NULL; /* one server is any cluster */
+    c.placement_tags = NULL;
+    if (old != NULL) {
+        (void)ash_object_status_config(old, &before, NULL);
+        c.keep_last = before.keep_last;
+        c.keep_within_ms = before.keep_within_ms;
+        c.tombstone_ttl_ms = before.tombstone_ttl_ms;
+        c.max_object_bytes = before.max_object_bytes;
+        c.max_objects = before.max_objects;
+        c.chunk_size = before.chunk_size;
+        c.digest = before.digest;
+    }
+    return ash__object_status_new(&c, out, err);
+}
+
+ash_jsd_error ash__jsd_config_read(const ash_json *config, const char *store,
+                                   const ash_object_status *old, ash_object_status **out,
+                                   ash_error *err)
+{
+    ash_object_status *said = NULL;
+    *out = NULL;
+    const char *name = ash__json_text(config, "name", "");
+    if (strncmp(name, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) != 0 ||
+        strcmp(name + strlen(ASH_STREAM_PREFIX), store) != 0)
+        return ASH_JSD_STREAM_MISMATCH;
+    ash_jsd_error error = check(config, store, err);
+    if (error != ASH_JSD_OK)
+        return error;
+    int rc = ash__js_config_status(config, &said, err);
+    if (rc == 0)
+        rc = merge(said, old, out, err);
+    ash_object_status_free(said);
+    return rc == 0 ? ASH_JSD_OK : ASH_JSD_STREAM_CONFIG;
+}
+
+/* ---- writing ---- */
+
+static void put_metadata(const bson_t *map, ash_buffer *out)
+{
+    bson_iter_t it;
+    uint32_t len = 0;
+    ash__json_put_key(out, "metadata");
+    ash__buffer_append_byte(out, '{');
+    if (map != NULL && bson_iter_init(&it, map)) {
+        while (bson_iter_next(&it)) {
+            const char *text = bson_iter_utf8(&it, &len);
+            ash__json_put_key(out, bson_iter_key(&it));
+            ash__json_put_text(out, text, len);
+        }
+    }
+    ash__buffer_append_byte(out, '}');
+}
+
+static void put_limits(const ash_object_config *c, ash_buffer *out)
+{
+    ash__json_put_text_member(out, "retention", "limits");
+    ash__json_put_int_member(out, "max_consumers", -1);
+    ash__json_put_int_member(out, "max_msgs", -1);
+    ash__json_put_int_member(out, "max_bytes", c->max_bytes > 0 ? c->max_bytes : -1);
+    ash__json_put_int_member(out, "max_age", c->ttl_ms * NS_PER_MS);
+    ash__json_put_int_member(out, "max_msgs_per_subject", -1);
+    ash__json_put_int_member(out, "max_msg_size", -1);
+    ash__json_put_text_member(out, "discard", "new");
+    ash__json_put_text_member(out, "storage", "file");
+    ash__json_put_int_member(out, "num_replicas", 1);
+    ash__json_put_int_member(out, "duplicate_window", 120000 * NS_PER_MS);
+    ash__json_put_text_member(out, "compression", c->compression ? "s2" : "none");
+}
+
+static void put_rights(bool sealed, ash_buffer *out)
+{
+    ash__json_put_truth_member(out, "sealed", sealed);
+    ash__json_put_truth_member(out, "deny_delete", sealed);
+    ash__json_put_truth_member(out, "deny_purge", sealed);
+    ash__json_put_truth_member(out, "allow_rollup_hdrs", !sealed);
+    ash__json_put_truth_member(out, "allow_direct", true);
+    ash__json_put_truth_member(out, "mirror_direct", false);
+}
+
+void ash__jsd_config_write(const ash_object_status *st, ash_buffer *out)
+{
+    ash_object_config c = ASH_OBJECT_CONFIG_INIT;
+    (void)ash_object_status_config(st, &c, NULL);
+    ash__json_put_key(out, "config");
+    ash__buffer_append_byte(out, '{');
+    ash__json_put_key(out, "name");
+    ash__buffer_printf(out, "\"" ASH_STREAM_PREFIX "%s\"", c.name);
+    if (c.description != NULL && c.description[0] != '\0')
+        ash__json_put_text_member(out, "description", c.description);
+    ash__json_put_key(out, "subjects");
+    ash__buffer_printf(out, "[\"$O.%s.C.>\",\"$O.%s.M.>\"]", c.name, c.name);
+    put_limits(&c, out);
+    put_rights(ash_object_status_is_sealed(st), out);
+    ash__json_put_key(out, "consumer_limits");
+    ash__buffer_append_text(out, "{}");
+    if (c.metadata != NULL && !bson_empty(c.metadata))
+        put_metadata(c.metadata, out);
+    ash__buffer_append_byte(out, '}');
+    ash__jsd_put_time(out, "created", ash_object_status_created_ms(st));
+}

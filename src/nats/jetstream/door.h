@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_NATS_JETSTREAM_DOOR_H
+#define ASH_NATS_JETSTREAM_DOOR_H
+
+/* What the files of this folder share: the server's state, and a client's. */
+
+#include "base/thread.h"
+#include "nats/jetstream/jetstream.h"
+#include "object/info.h"
+
+enum {
+    ASH_JSD_CONSUMERS = 256,    /* of a client */
+    ASH_JSD_WATCHES = 256,      /* of the server; each has a thread */
+    ASH_JSD_CENSUSES = 32,      /* stores whose messages are counted and remembered */
+    ASH_JSD_BODY_MAX = 1 << 20, /* of a request or a meta message */
+    ASH_JSD_OP_MS = 30000       /* of one request; clients wait for less */
+};
+
+/* How many messages a store has, as of one state of it. */
+typedef struct ash_jsd_census {
+    char *store;
+    int64_t created_ms, bytes, objects;
+    uint64_t revision;
+    uint64_t messages, subjects;
+    uint64_t first; /* revision of the oldest message; 0: there is none */
+} ash_jsd_census;
+
+struct ash_jetstream {
+    ash_object_manager *manager;
+    ash_mutex mutex; /* guards what follows; nothing is called, and nothing waits, under it */
+    struct ash_jsd_put *puts;
+    int put_count, watch_count;
+    ash_cond watch_ended;
+    ash_jsd_census censuses[ASH_JSD_CENSUSES];
+    int next_census; /* that is overwritten next */
+};
+
+typedef struct ash_jsd_client {
+    ash_jetstream *jetstream;
+    ash_nats_client *client;
+    struct ash_jsd_consumer *consumers;
+    int consumer_count;
+    char *renamed; /* the meta subject that the last rename left, which its client purges next */
+} ash_jsd_client;
+
+/* Bounds a call that a client waits for. */
+ash_op ash__jsd_op(void);
+
+/* A message on $O.…; false: there is no such stream. */
+bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m);
+/* A request to $JS.API.…; false: nobody serves it. */
+bool ash__jsd_api(ash_jsd_client *c, const ash_nats_message *m);
+
+#endif

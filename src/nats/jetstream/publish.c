@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is published into a store: chunks, and the meta messages by which objects come, change and
+ * go.  Each is acknowledged, or refused by an error in the acknowledgement. */
+#include "nats/jetstream/answer.h"
+#include "nats/jetstream/puts.h"
+#include "nats/jetstream/subject.h"
+#include "object/jetstream/format/info.h"
+#include "object/jetstream/format/names.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK_MIN = 64 * 1024, TRIES = 8 };
+
+typedef struct publication {
+    ash_jsd_client *client;
+    const ash_nats_message *message;
+    char *store;
+    char *name; /* the NUID, or the object's name */
+    char id[256], expected_id[256];
+    bool expects_sequence;
+    uint64_t expected;
+    int64_t ttl_ms;
+    ash_jsd_put *put; /* of a chunk, taken */
+    bool busy;        /* somebody else has it */
+    ash_error err;
+} publication;
+
+/* ---- acknowledgements ---- */
+
+static void acknowledge(publication *p, uint64_t sequence, bool duplicate)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash__buffer_printf(&out, "{\"stream\":\"" ASH_STREAM_PREFIX "%s\",\"seq\":%" PRIu64 "%s}",
+                       p->store, sequence, duplicate ? ",\"duplicate\":true" : "");
+    ash__jsd_reply(p->client, p->message, out.data, out.len);
+    ash__buffer_release(&out);
+}
+
+static void refuse(publication *p, ash_jsd_error error, const char *text)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash__buffer_append_byte(&out, '{');
+    ash__jsd_put_error(&out, error, text);
+    ash__buffer_printf(&out, ",\"stream\":\"" ASH_STREAM_PREFIX "%s\",\"seq\":0}", p->store);
+    ash__jsd_reply(p->client, p->message, out.data, out.len);
+    ash__buffer_release(&out);
+}
+
+static void refuse_sequence(publication *p, uint64_t last)
+{
+    char *text = ash__sprintf("wrong last sequence: %" PRIu64, last);
+    refuse(p, ASH_JSD_WRONG_LAST_SEQUENCE, text);
+    ash__free(text);
+}
+
+static void refuse_rc(publication *p, int rc)
+{
+    char *text = NULL;
+    ash_jsd_error error = ash__jsd_error_of(rc, ASH_JSD_STORE_FAILED);
+    if (rc == ASH_ENOSPC)
+        text = ash__sprintf("maximum bytes exceeded: %s", p->err.text);
+    else if (rc == ASH_EEXISTS || rc == ASH_ENOTFOUND)
+        error = ASH_JSD_STORE_FAILED;
+    if (text == NULL && error == ASH_JSD_STORE_FAILED)
+        text = ash__strdup(p->err.text);
+    refuse(p, error, text);
+    ash__free(text);
+}
+
+/* ---- headers ---- */
+
+static bool read_number(const char *text, uint64_t *out)
+{
+    char *end = NULL;
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    *out = strtoull(text, &end, 10);
+    return *end == '\0';
+}
+
+/* Seconds, or a number with s, m or h, as Go writes times. */
+static bool read_ttl(const char *text, int64_t *ms)
+{
+    char *end = NULL;
+    if (strcmp(text, "never") == 0)
+        return true;
+    long long number = strtoll(text, &end, 10);
+    int64_t unit = strcmp(end, "m") == 0 ? 60000 : strcmp(end, "h") == 0 ? 3600000 : 1000;
+    if (end == text || number <= 0 || number > INT32_MAX ||
+        (*end != '\0' && strcmp(end, "s") != 0 && unit == 1000))
+        return false;
+    *ms = number * unit;
+    return true;
+}
+
+/* Everything that a header asks for is done, or the message is refused: false. */
+static bool read_headers(publication *p)
+{
+    const ash_nats_message *m = p->message;
+    char value[512];
+    if (ash__jsd_header(m, "Nats-Expected-Stream", value, sizeof value) &&
+        (strncmp(value, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) != 0 ||
+         strcmp(value + strlen(ASH_STREAM_PREFIX), p->store) != 0)) {
+        refuse(p, ASH_JSD_STREAM_NOT_MATCH, NULL);
+        return false;
+    }
+    p->expects_sequence =
+        ash__jsd_header(m, "Nats-Expected-Last-Subject-Sequence", value, sizeof value);
+    if (p->expects_sequence && !read_number(value, &p->expected)) {
+        refuse(p, ASH_JSD_BAD_REQUEST, NULL);
+        return false;
+    }
+    if (ash__jsd_header(m, "Nats-Expected-Last-Sequence", value, sizeof value)) {
+        refuse(p, ASH_JSD_BAD_REQUEST, "Nats-Expected-Last-Sequence is not served here");
+        return false;
+    }
+    if (ash__jsd_header(m, "Nats-Rollup", value, sizeof value) && strcmp(value, "sub") != 0) {
+        refuse(p, ASH_JSD_BAD_REQUEST, "rollup of a whole stream is not served here");
+        return false;
+    }
+    if (ash__jsd_header(m, "Nats-TTL", value, sizeof value) && !read_ttl(value, &p->ttl_ms)) {
+        refuse(p, ASH_JSD_TTL_INVALID, NULL);
+        return false;
+    }
+    if (!ash__jsd_header(m, "Nats-Msg-Id", p->id, sizeof p->id))
+        p->id[0] = '\0';
+    if (!ash__jsd_header(m, "Nats-Expected-Last-Msg-Id", p->expected_id, sizeof p->expected_id))
+        p->expected_id[0] = '\0';
+    return true;
+}
+
+/* ---- chunks ---- */
+
+static int32_t chunk_size_of(size_t first)
+{
+    if (first < CHUNK_MIN)
+        return CHUNK_MIN;
+    return first < (size_t)ASH_CHUNK_SIZE_MAX ? (int32_t)first : ASH_CHUNK_SIZE_MAX;
+}
+
+static int begin_put(publication *p, ash_jsd_put **put)
+{
+    ash_jetstream *j = p->client->jetstream;
+    ash_object_store *s = NULL;
+    ash_op op = ash__jsd_op();
+    int rc = ash_object_manager_bind(j->manager, p->store, &op, &s, &p->err);
+    return rc == 0 ? ash__jsd_put_new(j, s, p->name, chunk_size_of(p->message->len), put, &p->err)
+                   : rc;
+}
+
+static bool is_expected(publication *p, const ash_jsd_put *put)
+{
+    if (p->expects_sequence && p->expected != put->chunks) {
+        refuse_sequence(p, put->chunks);
+        return false;
+    }
+    if (p->expected_id[0] != '\0' &&
+        (put->chunks == 0 || ash__jsd_put_known(put, p->expected_id) != put->chunks)) {
+        refuse(p, ASH_JSD_WRONG_LAST_ID, NULL);
+        return false;
+    }
+    return true;
+}
+
+static void add_chunk(publication *p, ash_jsd_put *put)
+{
+    uint64_t known = p->id[0] != '\0' ? ash__jsd_put_known(put, p->id) : 0;
+    if (known > 0) {
+        acknowledge(p, known, true);
+        return;
+    }
+    if (!is_expected(p, put))
+        return;
+    int rc = ash__jsd_put_write(put, p->id, p->message->data, p->message->len, &p->err);
+    if (rc == 0)
+        acknowledge(p, put->chunks, false);
+    else
+        refuse_rc(p, rc);
+}
+
+static void take_chunk(publication *p)
+{
+    int rc = 0;
+    if (p->busy) {
+        refuse(p, ASH_JSD_TOO_MANY_REQUESTS, NULL);
+        return;
+    }
+    if (p->put == NULL)
+        rc = begin_put(p, &p->put);
+    if (rc == 0)
+        add_chunk(p, p->put);
+    else
+        refuse_rc(p, rc);
+}
+
+/* ---- meta messages ---- */
+
+typedef struct change {
+    publication *p;
+    ash_object_store *store;
+    const ash_object *said;
+    ash_object_change_options opts;
+    ash_op op;
+    ash_object *result;
+} change;
+
+/* A rename; the purge of the old subject, which is to follow, has nothing left to do. */
+static int rename_to(change *c, const ash_object *holder)
+{
+    ash_object_change_options o = ASH_OBJECT_CHANGE_OPTIONS_INIT;
+    o.if_revision = holder->revision;
+    int rc =
+        ash__object_describe(c->store, holder->name, c->said, &o, &c->op, &c->result, &c->p->err);
+    if (rc == 0) {
+        ash__free(c->p->client->renamed);
+        c->p->client->renamed = ash__meta_subject(c->p->store, holder->name);
+    }
+    return rc;
+}
+
+/* Bytes that are there already: the object is described anew, or gets another name. */
+static int change_holder(change *c, const ash_object *holder)
+{
+    ash_object_change_options o = c->opts;
+    if (strcmp(holder->name, c->said->name) != 0)
+        return rename_to(c, holder);
+    if (o.if_revision == 0)
+        o.if_revision = holder->revision;
+    return ash__object_describe(c->store, holder->name, c->said, &o, &c->op, &c->result,
+                                &c->p->err);
+}
+
+static int put_empty(change *c)
+{
+    ash_object_writer *w = NULL;
+    ash_error *err = &c->p->err;
+    if (c->said->size != 0)
+        return ash__fail(err, ASH_ESTATE, "the bytes of %.200s (%.64s) did not come", c->said->name,
+                         c->said->nuid);
+    int rc = ash__object_open_put(c->store, c->said->nuid, ash_object_chunk_size(c->said), &c->op,
+                                  &w, err);
+    if (rc == 0)
+        rc = ash__object_finish_put(w, c->said, &c->opts, &c->result, err);
+    ash_object_writer_free(w);
+    return rc;
+}
+
+static int put_known(change *c)
+{
+    ash_error own = ASH_ERROR_INIT;
+    ash_object *holder = NULL;
+    int rc = ash__object_find_nuid(c->store, c->said->nuid, &c->op, &holder, &own);
+    if (rc == 0)
+        rc = change_holder(c, holder);
+    else if (rc == ASH_ENOTFOUND)
+        rc = put_empty(c);
+    else
+        (void)ash__unless(0, rc, &own, &c->p->err);
+    ash_object_free(holder);
+    return rc;
+}
+
+static int finish(change *c, ash_jsd_put *put)
+{
+    ash_error *err = &c->p->err;
+    if (put->failed)
+        return ash__fail(err, ASH_ESTATE, "a chunk of %.200s is lacking", c->said->name);
+    if ((uint64_t)c->said->chunks != put->chunks)
+        return ash__fail(err, ASH_ECORRUPT, "%.200s has %" PRId64 " chunks, and %" PRIu64 " came",
+                         c->said->name, c->said->chunks, put->chunks);
+    return ash__object_finish_put(put->writer, c->said, &c->opts, &c->result, err);
+}
+
+static int put_object(change *c)
+{
+    ash_jetstream *j = c->p->client->jetstream;
+    bool busy = false;
+    ash_jsd_put *put = ash__jsd_put_take(j, c->p->store, c->said->nuid, &busy);
+    if (busy)
+        return ash__fail(&c->p->err, ASH_EBUSY, "chunks of %.200s are still coming", c->said->name);
+    if (put == NULL)
+        return put_known(c);
+    int rc = finish(c, put);
+    if (rc == 0)
+        ash__jsd_put_drop(j, put);
+    else
+        ash__jsd_put_give_back(j, put);
+    return rc;
+}
+
+static int put_link(change *c)
+{
+    ash_object *holder = NULL;
+    int rc = 0;
+    if (c->said->nuid[0] != '\0' &&
+        ash__object_find_nuid(c->store, c->said->nuid, &c->op, &holder, NULL) == 0 &&
+        ash_object_is_link(holder) && strcmp(holder->name, c->said->name) != 0)
+        rc = rename_to(c, holder);
+    else
+        rc = ash__object_put_link(c->store, c->said, &c->opts, &c->op, &c->result, &c->p->err);
+    ash_object_free(holder);
+    return rc;
+}
+
+static int apply(change *c)
+{
+    if (c->said->deleted)
+        return ash_object_store_delete(c->store, c->said->name, &c->opts, &c->op, &c->result,
+                                       &c->p->err);
+    if (ash_object_is_link(c->said))
+        return put_link(c);
+    if (c->said->nuid[0] == '\0')
+        return ash__fail(&c->p->err, ASH_EINVAL, "%.200s has no NUID", c->said->name);
+    return put_object(c);
+}
+
+/* The revision of what the name has, deleted or not; 0: nothing. */
+static uint64_t last_revision(const change *c)
+{
+    ash_object_read_options o = ASH_OBJECT_READ_OPTIONS_INIT;
+    ash_object *now = NULL;
+    o.deleted = true;
+    if (ash_object_store_info(c->store, c->said->name, &o, &c->op, &now, NULL) != 0)
+        return 0;
+    uint64_t revision = now->revision;
+    ash_object_free(now);
+    return revision;
+}
+
+/* What no condition of the commit says: that there is nothing, not even what is left of a deleted
+ * object. */
+static bool meets_expectation(change *c)
+{
+    const publication *p = c->p;
+    if (!p->expects_sequence)
+        return true;
+    c->opts.if_revision = p->expected;
+    c->opts.if_absent = p->expected == 0;
+    uint64_t last = last_revision(c);
+    if (last == p->expected)
+        return true;
+    refuse_sequence(c->p, last);
+    return false;
+}
+
+static void change_object(publication *p, ash_object_store *s, const ash_object *said)
+{
+    change c = {.p = p, .store = s, .said = said, .op = ash__jsd_op()};
+    c.opts = (ash_object_change_options)ASH_OBJECT_CHANGE_OPTIONS_INIT;
+    c.opts.ttl_ms = p->ttl_ms;
+    if (!meets_expectation(&c))
+        return;
+    int rc = ASH_ECONFLICT;
+    for (int i = 0; rc == ASH_ECONFLICT && i < TRIES; i++)
+        rc = apply(&c);
+    if (rc == 0)
+        acknowledge(p, c.result->revision, false);
+    else if (rc == ASH_ECONDITION)
+        refuse_sequence(p, last_revision(&c));
+    else
+        refuse_rc(p, rc);
+    ash_object_free(c.result);
+}
+
+static int read_said(publication *p, ash_object **out)
+{
+    const ash_nats_message *m = p->message;
+    ash_js_meta_text text = {.store = p->store, .data = m->data, .len = m->len};
+    int rc = m->len <= ASH_JSD_BODY_MAX
+                 ? ash__js_read_info(&text, out, &p->err)
+                 : ash__fail(&p->err, ASH_ETOOBIG, "an object's info has at most %d bytes",
+                             (int)ASH_JSD_BODY_MAX);
+    if (rc == 0)
+        rc = ash__object_name_check((*out)->name, &p->err);
+    if (rc == 0 && strcmp((*out)->name, p->name) != 0)
+        rc = ash__fail(&p->err, ASH_EINVAL, "the subject is not that of %.200s", (*out)->name);
+    return rc;
+}
+
+static void take_meta(publication *p)
+{
+    ash_object *said = NULL;
+    ash_object_store *s = NULL;
+    ash_op op = ash__jsd_op();
+    int rc = read_said(p, &said);
+    if (rc == 0)
+        rc = ash_object_manager_bind(p->client->jetstream->manager, p->store, &op, &s, &p->err);
+    if (rc != 0)
+        refuse_rc(p, rc);
+    else
+        change_object(p, s, said);
+    ash_object_store_close(s);
+    ash_object_free(said);
+}
+
+/* ---- the subject ---- */
+
+static bool has_store(publication *p)
+{
+    ash_object_store *s = NULL;
+    ash_op op = ash__jsd_op();
+    if (ash__object_store_name_check(p->store, NULL) != 0)
+        return false;
+    int rc = ash_object_manager_bind(p->client->jetstream->manager, p->store, &op, &s, NULL);
+    ash_object_store_close(s);
+    return rc != ASH_ENOTFOUND;
+}
+
+bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m)
+{
+    publication p = {.client = c, .message = m, .err = ASH_ERROR_INIT};
+    const char *start = m->subject + strlen("$O.");
+    p.store = ash__strndup(start, strcspn(start, "."));
+    ash_jsd_kind kind = ash__jsd_filter_read(p.store, m->subject, &p.name);
+    bool served = kind == ASH_JSD_CHUNKS || kind == ASH_JSD_META;
+    if (kind == ASH_JSD_CHUNKS)
+        p.put = ash__jsd_put_take(c->jetstream, p.store, p.name, &p.busy);
+    if (served && p.put == NULL && !p.busy)
+        served = has_store(&p);
+    if (served && read_headers(&p)) {
+        if (kind == ASH_JSD_CHUNKS)
+            take_chunk(&p);
+        else
+            take_meta(&p);
+    }
+    if (p.put != NULL)
+        ash__jsd_put_give_back(c->jetstream, p.put);
+    ash__free(p.store);
+    ash__free(p.name);
+    return served;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nats/jetstream/watch.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum {
+    ROOM = 64,      /* objects that wait for the client */
+    WAIT_MS = 1000, /* then the thread looks whether it is to end */
+    STACK = 512 * 1024
+};
+
+struct ash_jsd_watch {
+    ash_jetstream *jetstream;
+    ash_object_store *store; /* its own */
+    ash_jsd_watch_request want;
+    char *name;
+    ash_object_watch *watch; /* the thread's */
+    volatile int cancel;     /* __atomic_… */
+    ash_mutex
+        mutex; /* guards what follows; the client is woken under it, for as long as it is there */
+    ash_nats_client *client;
+    ash_cond moved; /* there is room, or it is over */
+    ash_object *objects[ROOM];
+    size_t first, count;
+    size_t initial; /* of these, how many come first that were there before */
+    bool current;   /* all that was there before was put in */
+    bool stop;
+    int rc; /* why it ended */
+    ash_error err;
+    uint64_t total, told; /* of what was there; the client's thread's */
+};
+
+/* ---- the thread ---- */
+
+static bool is_wanted(const ash_jsd_watch *w, const ash_object_event *e)
+{
+    const ash_object *o = e->object;
+    if (o == NULL || (w->name != NULL && strcmp(o->name, w->name) != 0))
+        return false;
+    return !e->initial || (o->revision >= w->want.revision && o->modified_ms >= w->want.changed_ms);
+}
+
+/* false: it is over. */
+static bool put_in(ash_jsd_watch *w, const ash_object_event *e)
+{
+    ash_object *copy = is_wanted(w, e) ? ash_object_copy(e->object) : NULL;
+    ash__mutex_lock(&w->mutex);
+    while (copy != NULL && w->count == ROOM && !w->stop)
+        ash__cond_wait(&w->moved, &w->mutex);
+    bool stop = w->stop;
+    if (copy != NULL && !stop) {
+        w->objects[(w->first + w->count++) % ROOM] = copy;
+        w->initial += e->initial ? 1 : 0;
+        copy = NULL;
+    }
+    w->current = w->current || e->kind == ASH_OBJECT_CURRENT;
+    ash__mutex_unlock(&w->mutex);
+    ash_object_free(copy);
+    return !stop;
+}
+
+static void end(ash_jsd_watch *w, int rc, const ash_error *err)
+{
+    ash__mutex_lock(&w->mutex);
+    w->rc = rc;
+    w->err = *err;
+    ash__mutex_unlock(&w->mutex);
+}
+
+static void wake(ash_jsd_watch *w)
+{
+    ash__mutex_lock(&w->mutex);
+    if (!w->stop)
+        ash__nats_wake(w->client);
+    ash__mutex_unlock(&w->mutex);
+}
+
+static void give_place(ash_jetstream *j)
+{
+    ash__mutex_lock(&j->mutex);
+    j->watch_count--;
+    ash__cond_broadcast(&j->watch_ended);
+    ash__mutex_unlock(&j->mutex);
+}
+
+/* The store is the caller's again where `keep` is set. */
+static void release(ash_jsd_watch *w, bool keep)
+{
+    ash_jetstream *j = w->jetstream;
+    ash_object_watch_close(w->watch);
+    for (; w->count > 0; w->count--, w->first++)
+        ash_object_free(w->objects[w->first % ROOM]);
+    ash__cond_release(&w->moved);
+    ash__mutex_release(&w->mutex);
+    if (!keep)
+        ash_object_store_close(w->store);
+    ash__free(w->name);
+    ash__free(w);
+    give_place(j);
+}
+
+/* After the last object it stays until the client lets go of it. */
+static void wait_for_stop(ash_jsd_watch *w)
+{
+    ash__mutex_lock(&w->mutex);
+    while (!w->stop)
+        ash__cond_wait(&w->moved, &w->mutex);
+    ash__mutex_unlock(&w->mutex);
+}
+
+static void *run(void *arg)
+{
+    ash_jsd_watch *w = arg;
+    bool on = true;
+    while (on) {
+        ash_object_event e = ASH_OBJECT_EVENT_INIT;
+        ash_error err = ASH_ERROR_INIT;
+        int rc = ash_object_watch_next(w->watch, WAIT_MS, &e, &err);
+        if (rc != 0)
+            end(w, rc, &err);
+        on = rc == 0 && put_in(w, &e);
+        if (rc != 0 || e.kind != 0)
+            wake(w);
+    }
+    wait_for_stop(w);
+    release(w, false);
+    return NULL;
+}
+
+/* ---- the client's side ---- */
+
+/* As far as can be known before it is told: others go on changing. */
+static int count(ash_jsd_watch *w, ash_object_store *s, const ash_op *op, ash_error *err)
+{
+    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
+    ash_object_listing *l = NULL;
+    ash_object_event e = ASH_OBJECT_EVENT_INIT;
+    o.deleted = true;
+    o.prefix = w->name;
+    o.after_revision = w->want.revision > 0 ? w->want.revision - 1 : 0;
+    e.initial = true;
+    int rc = ash_object_store_list(s, &o, op, &l, err);
+    while (rc == 0 && (rc = ash_object_listing_next(l, &e.object, err)) == 0 && e.object != NULL)
+        w->total += is_wanted(w, &e) ? 1 : 0;
+    ash_object_listing_free(l);
+    return rc;
+}
+
+static bool take_place(ash_jetstream *j)
+{
+    ash__mutex_lock(&j->mutex);
+    bool good = j->watch_count < ASH_JSD_WATCHES;
+    j->watch_count += good ? 1 : 0;
+    ash__mutex_unlock(&j->mutex);
+    return good;
+}
+
+int ash__jsd_watch_open(ash_jsd_client *c, ash_object_store *s, const ash_jsd_watch_request *r,
+                        ash_jsd_watch **out, ash_error *err)
+{
+    ash_object_watch_options o = ASH_OBJECT_WATCH_OPTIONS_INIT;
+    ash_op op = ASH_OP_INIT;
+    pthread_t thread;
+    if (!take_place(c->jetstream))
+        return ash__fail(err, ASH_ENOMEM, "too many watch already");
+    ash_jsd_watch *w = ash__new(ash_jsd_watch);
+    w->jetstream = c->jetstream;
+    w->client = c->client;
+    w->store = s;
+    w->want = *r;
+    w->name = r->name != NULL ? ash__strdup(r->name) : NULL;
+    w->current = r->news;
+    ash__mutex_init(&w->mutex, ASH_RANK_CONNECTION);
+    ash__cond_init(&w->moved);
+    o.updates_only = r->news;
+    o.prefix = w->name;
+    op.cancel = &w->cancel;
+    int rc = ash_object_store_watch(s, &o, &op, &w->watch, err);
+    if (rc == 0 && !r->news)
+        rc = count(w, s, &op, err);
+    if (rc == 0 && ash__thread_start(&thread, STACK, run, w) != 0)
+        rc = ash__fail(err, ASH_ENOMEM, "no thread for a watch");
+    if (rc != 0) {
+        release(w, true);
+        return rc;
+    }
+    (void)pthread_detach(thread);
+    *out = w;
+    return 0;
+}
+
+uint64_t ash__jsd_watch_pending(ash_jsd_watch *w)
+{
+    ash__mutex_lock(&w->mutex);
+    bool more = w->initial > 0 || !w->current;
+    ash__mutex_unlock(&w->mutex);
+    if (!more)
+        return 0;
+    return w->total > w->told ? w->total - w->told : 1;
+}
+
+/* One of those that were there is given only when it is known whether it is the last. */
+int ash__jsd_watch_next(ash_jsd_watch *w, ash_object **out, ash_error *err)
+{
+    int rc = 0;
+    *out = NULL;
+    ash__mutex_lock(&w->mutex);
+    bool known = w->initial == 0 || w->initial > 1 || w->current || w->rc != 0;
+    if (w->count > 0 && known) {
+        *out = w->objects[w->first++ % ROOM];
+        w->count--;
+        w->told += w->initial > 0 ? 1 : 0;
+        w->initial -= w->initial > 0 ? 1 : 0;
+        ash__cond_signal(&w->moved);
+    } else if (w->count == 0 && w->rc != 0) {
+        rc = w->rc;
+        if (err != NULL)
+            *err = w->err;
+    }
+    ash__mutex_unlock(&w->mutex);
+    return rc;
+}
+
+void ash__jsd_watch_free(ash_jsd_watch *w)
+{
+    if (w == NULL)
+        return;
+    __atomic_store_n(&w->cancel, 1, __ATOMIC_RELAXED);
+    ash__mutex_lock(&w->mutex);
+    w->stop = true;
+    ash__cond_broadcast(&w->moved);
+    ash__mutex_unlock(&w->mutex);
+}
+
+void ash__jsd_watches_end(ash_jetstream *j)
+{
+    ash__mutex_lock(&j->mutex);
+    while (j->watch_count > 0)
+        ash__cond_wait(&j->watch_ended, &j->mutex);
+    ash__mutex_unlock(&j->mutex);
+}
