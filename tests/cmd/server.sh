@@ -323,6 +323,33 @@ case_a_bare_port() {
     done
 }
 
+# The other protocol: its own addresses, with the same rules, and the same store behind them.
+case_nats_beside_mongodb() {
+    start_server "$scratch/nats" --nats 127.0.0.1:0,[::1]:0
+    [ "$(grep -c '^nats://.*:[1-9][0-9]*$' "$scratch/server.out")" = 2 ]
+    nats_address=$(sed -n 's|^nats://\(127.*\)|\1|p' "$scratch/server.out")
+    said=$(/usr/bin/env python3 -c 'import socket, sys
+host, port = sys.argv[1].split(":")
+with socket.create_connection((host, int(port)), 20) as s:
+    f = s.makefile("rwb", 0)
+    f.write(b"CONNECT {}\r\nSUB in 1\r\nPUB $JS.API.INFO in 0\r\n\r\n")
+    print(f.readline().decode().strip(), f.readline().decode().split()[:3])' "$nats_address")
+    case "$said" in
+    'INFO {"server_id":"'*'"server_name":"ashlar"'*"['MSG', 'in', '1']") ;;
+    *) return 1 ;;
+    esac
+    expect_status 5 "$ASHLAR" -s "$scratch/nats2" serve --mongo 127.0.0.1:0 --nats "$nats_address"
+    expect_status 9 "$ASHLAR" -s "$scratch/nats2" serve --mongo 127.0.0.1:0 --nats 0.0.0.0:0
+    grep -qi 'loopback' "$scratch/err"
+    expect_status 2 "$ASHLAR" -s "$scratch/nats2" serve --mongo 127.0.0.1:0 --nats :x
+    [ ! -e "$scratch/nats2" ]
+    stop_server
+    # Not unless it is asked for.
+    start_server "$scratch/nats"
+    ! grep '^nats:' "$scratch/server.out"
+    stop_server
+}
+
 # Without a terminal nobody has hung up; on one, that ends it.
 case_a_server_and_a_hang_up() {
     start_server "$scratch/hung"
@@ -382,10 +409,10 @@ case_log_of_a_server() {
 # Each address as drivers take it.
 case_uris_of_a_server() {
     : >"$scratch/json" # looked at before the server has begun, perhaps
-    "$ASHLAR" --json -s "$scratch/uris" serve --mongo 127.0.0.1:0 >"$scratch/json" 2>/dev/null &
+    "$ASHLAR" --json -s "$scratch/uris" serve --mongo 127.0.0.1:0 --nats 127.0.0.1:0 >"$scratch/json" 2>/dev/null &
     echo $! >>"$scratch/pids"
     tries=0
-    while [ "$(wc -l <"$scratch/json")" -lt 2 ]; do
+    while [ "$(wc -l <"$scratch/json")" -lt 3 ]; do
         tries=$((tries + 1))
         [ $tries -lt 200 ]
         sleep 0.05
@@ -393,8 +420,9 @@ case_uris_of_a_server() {
     echo x | "$ASHLAR" -s "$scratch/uris" -q put - file
     sed -n 's/.*"listening" : "\([^"]*\)", "uri" : "\([^"]*\)".*/\1 \2/p' "$scratch/json" >"$scratch/uri-list"
     grep -q '^127\.0\.0\.1:\([0-9]*\) mongodb://127\.0\.0\.1:\1/$' "$scratch/uri-list"
-    [ "$(wc -l <"$scratch/uri-list")" -ge 2 ]
-    for uri in $(sed 's/.* //' "$scratch/uri-list"); do
+    grep -q '^127\.0\.0\.1:\([0-9]*\) nats://127\.0\.0\.1:\1$' "$scratch/uri-list"
+    [ "$(wc -l <"$scratch/uri-list")" -ge 3 ]
+    for uri in $(sed -n 's/.* \(mongodb:\)/\1/p' "$scratch/uri-list"); do
         [ "$("$ASHLAR" -s "$uri" ls)" = file ]
     done
     kill $!

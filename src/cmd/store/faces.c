@@ -6,6 +6,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "nats/jetstream/jetstream.h"
+#include "nats/server.h"
 #include "store/reach.h"
 #include "wire/server.h"
 
@@ -14,6 +16,7 @@
 typedef struct shown_face {
     const char *option;    /* that says where it listens */
     const char *scheme;    /* of its addresses */
+    const char *uri_end;   /* behind them */
     const char *otherwise; /* where it listens without the option; NULL: nowhere */
     int (*try_addresses)(const char *const *listen, size_t count, ash_error *err);
     int (*start)(const ash_serving *s, const char *const *listen, size_t count, void **server,
@@ -53,16 +56,64 @@ static void stop_mongodb(void *server)
     ash__server_stop(server);
 }
 
+/* ---- NATS' protocol, with JetStream's object stores behind it ---- */
+
+typedef struct nats_face {
+    ash_jetstream *jetstream;
+    ash_nats_server *server;
+} nats_face;
+
+static void stop_nats(void *server)
+{
+    nats_face *f = server;
+    ash__nats_server_stop(f->server);
+    ash__jetstream_free(f->jetstream);
+    ash__free(f);
+}
+
+static int start_nats(const ash_serving *s, const char *const *listen, size_t count, void **server,
+                      ash_error *err)
+{
+    ash_nats_server_options opts = ASH_NATS_SERVER_OPTIONS_INIT;
+    nats_face *f = ash__new(nats_face);
+    opts.listen = listen;
+    opts.listen_count = count;
+    opts.max_connections = s->max_connections;
+    int rc = ash__jetstream_new(s->store, &f->jetstream, err);
+    if (rc == 0)
+        rc = ash__nats_server_start(ash__jetstream_service(), f->jetstream, &opts, &f->server, err);
+    if (rc != 0) {
+        stop_nats(f);
+        f = NULL;
+    }
+    *server = f;
+    return rc;
+}
+
+static const char *const *addresses_of_nats(const void *server, size_t *count)
+{
+    const nats_face *f = server;
+    return ash__nats_server_addresses(f->server, count);
+}
+
 /* ---- the list ---- */
 
 static const shown_face faces[ASH_FACES] = {
     {.option = "mongo",
      .scheme = "mongodb",
+     .uri_end = "/",
      .otherwise = "127.0.0.1:27017",
      .try_addresses = ash__server_try_addresses,
      .start = start_mongodb,
      .addresses = addresses_of_mongodb,
      .stop = stop_mongodb},
+    {.option = "nats",
+     .scheme = "nats",
+     .uri_end = "",
+     .try_addresses = ash__nats_server_try_addresses,
+     .start = start_nats,
+     .addresses = addresses_of_nats,
+     .stop = stop_nats},
 };
 
 /* ":27102" and "27102" are ports of this machine. */
@@ -131,7 +182,7 @@ static void print_uri(const shown_face *face, const char *address, ash_buffer *o
         ash__reach_escape(out, address);
     else
         ash__buffer_append_text(out, address);
-    ash__buffer_append_text(out, "/");
+    ash__buffer_append_text(out, face->uri_end);
 }
 
 static void announce_address(const ash_cmd *cmd, const shown_face *face, const char *address)
@@ -145,7 +196,7 @@ static void announce_address(const ash_cmd *cmd, const shown_face *face, const c
         bson_destroy(object);
         ash__buffer_release(&uri);
     } else if (address[0] != '/') {
-        printf("%s://%s/\n", face->scheme, address);
+        printf("%s://%s%s\n", face->scheme, address, face->uri_end);
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "cmd/kit/cmd.h"
 
-enum { ASH_FACES = 1, ASH_FACE_ADDRESSES = 16, ASH_HOSTED_BYTES = 32 };
+enum { ASH_FACES = 2, ASH_FACE_ADDRESSES = 16, ASH_HOSTED_BYTES = 32 };
 
 /* Options of `ashlar serve`, as faces.c needs them. */
 typedef struct ash_serving {

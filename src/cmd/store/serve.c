@@ -24,6 +24,7 @@
 
 enum {
     MONGO,
+    NATS,
     DURABILITY,
     ADVERTISE,
     STANDALONE,
@@ -38,6 +39,8 @@ enum {
 static const ash_cmd_option options[] = {
     {0, "mongo", "ADDR",
      "listen here for MongoDB drivers; several, separated by commas (default 127.0.0.1:27017)"},
+    {0, "nats", "ADDR",
+     "listen here for NATS' object-store clients, too; several, separated by commas (port 4222)"},
     {0, "durability", "WHEN", "when a write is acknowledged: file (default), every or interval",
      "file every interval"},
     {0, "advertise", "ADDR",
@@ -231,7 +234,7 @@ static int parse(const ash_cmd *cmd, const ash_cmd_args *args, ash_serving *out)
     int64_t connections = 0;
     int rc = check_set_name(cmd, args);
     *out = (ash_serving){.cmd = cmd,
-                         .listen = {args->values[MONGO]},
+                         .listen = {args->values[MONGO], args->values[NATS]},
                          .advertise = args->values[ADVERTISE],
                          .set_name = args->values[REPLICA_SET],
                          .standalone = args->values[STANDALONE] != NULL,
@@ -301,9 +304,11 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_serve = {
     .name = "serve",
     .group = "serve",
-    .synopsis = "[--mongo ADDR[,ADDR...]]",
-    .summary = "let MongoDB drivers, and other commands on the same folder, use the store",
-    .details = "Prints one mongodb:// line for each address (with --json: an object with \"uri\"), "
+    .synopsis = "[--mongo ADDR[,ADDR...]] [--nats ADDR[,ADDR...]]",
+    .summary =
+        "let MongoDB drivers, NATS clients, and other commands on the same folder, use the store",
+    .details = "Prints a mongodb:// or nats:// line for each address (with --json: an object with "
+               "\"uri\"), "
                "then serves until it gets SIGINT\n"
                "or SIGTERM or, when it was started on a terminal, until that is closed (SIGHUP).\n"
                "Its log goes to standard error, each line with its date (with --json: objects "
