@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Object stores on JetStream beside other people's clients, unmodified: nats.go, its command natscli, @nats-io/obj and nats-py, on
-# Debian's nats-server and the newest one.  Each reads what the other wrote: bytes, what is said of them, links, names, deletions.
+# Debian's nats-server, the newest one, and `ashlar serve --nats`, with us on the same side of that one, or behind it in the folder.
+# Each reads what the other wrote: bytes, what is said of them, links, names, deletions.
 # usage: ASHLAR=… NATS_SERVERS=… OBJECTS_PEER=… objects.sh   (modules and packages go to $ASH_GO_FOLDER, $ASH_NODE_FOLDER-nats and
 # $ASH_NATS_PY_FOLDER, default: scratch folders)
 tests=$(cd "$(dirname "$0")" && pwd)
@@ -11,7 +12,6 @@ here=$tests
 . "$tests/driver.sh"
 . "$tests/go.sh"
 python_folder=${ASH_NATS_PY_FOLDER:-$scratch/nats-py}
-[ -n "${NATS_SERVERS:-}" ] || skip_all "built without libnats (Debian: libnats-dev)"
 
 # ---- what is fetched and built, once ----
 
@@ -39,7 +39,20 @@ head -c 700013 /dev/urandom >"$scratch/large"
 
 # ---- servers ----
 
-start_nats() { # PROGRAM: sets $uri
+# behind: we are in the folder that ashlar serves; door: we come in as the others do.
+start_nats() { # PROGRAM|door|behind: sets $uri, for others, and $our_uri
+    case $1 in
+    door | behind)
+        [ "$1" = behind ] || need_libnats
+        start_server "$scratch/served" --nats 127.0.0.1:0
+        uri=$(sed -n 's|^\(nats://.*\)|\1|p' "$scratch/server.out")
+        our_uri=$uri
+        [ "$1" = door ] || our_uri=$scratch/served
+        nats_pid=
+        return
+        ;;
+    esac
+    need_libnats
     command -v "$1" >/dev/null || skip "$1 is not installed (Debian: nats-server)"
     mkfifo "$scratch/stop"
     ASH_NATS_SERVER=$1 "$NATS_SERVERS" 1 <"$scratch/stop" >"$scratch/address" &
@@ -54,9 +67,16 @@ start_nats() { # PROGRAM: sets $uri
         sleep 0.1
     done
     uri=$(cat "$scratch/address")
+    our_uri=$uri
 }
 
 stop_nats() {
+    if [ -z "$nats_pid" ]; then
+        stop_server
+        "$ASHLAR" -s "$scratch/served" check
+        rm -r "$scratch/served"
+        return
+    fi
     exec 8>&-
     wait "$nats_pid"
 }
@@ -64,7 +84,7 @@ stop_nats() {
 # ---- clients: VERB STORE ARGUMENT… ----
 
 ours() {
-    "$OBJECTS_PEER" "$uri" "$@"
+    "$OBJECTS_PEER" "$our_uri" "$@"
 }
 
 nats_go() {
@@ -157,7 +177,7 @@ each_is_stopped_by_the_others_seal() { # CLIENT STORE
     ours put "$2-sealed" "early" "$scratch/small" "early"
     ours seal "$2-sealed"
     same_bytes "$1" "$2-sealed" "early" small
-    ! timeout 30 "$OBJECTS_PEER" "$uri" put "$2-sealed" "late" "$scratch/small" "late" 2>/dev/null
+    ! timeout 30 "$OBJECTS_PEER" "$our_uri" put "$2-sealed" "late" "$scratch/small" "late" 2>/dev/null
     ! "$1" put "$2-sealed" "late" "$scratch/small" "late" 2>/dev/null
 }
 
@@ -197,6 +217,10 @@ natscli_gets_along() { # SERVER
     cli seal store --force >/dev/null
     ! ours put store late "$scratch/small" late 2>/dev/null
     stop_nats
+}
+
+need_libnats() {
+    [ -n "${NATS_SERVERS:-}" ] || skip "built without libnats (Debian: libnats-dev)"
 }
 
 need_node() {
@@ -241,6 +265,42 @@ case_newest_server_nats_js() {
 case_newest_server_nats_py() {
     need_python
     get_along "$made/nats-server" nats_py
+}
+
+case_door_nats_go() {
+    get_along door nats_go
+}
+
+case_door_natscli() {
+    natscli_gets_along door
+}
+
+case_door_nats_js() {
+    need_node
+    get_along door nats_js
+}
+
+case_door_nats_py() {
+    need_python
+    get_along door nats_py
+}
+
+case_behind_the_door_nats_go() {
+    get_along behind nats_go
+}
+
+case_behind_the_door_natscli() {
+    natscli_gets_along behind
+}
+
+case_behind_the_door_nats_js() {
+    need_node
+    get_along behind nats_js
+}
+
+case_behind_the_door_nats_py() {
+    need_python
+    get_along behind nats_py
 }
 
 run_cases
