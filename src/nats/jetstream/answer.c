@@ -116,6 +116,10 @@ bool ash__jsd_header(const ash_nats_message *m, const char *name, char *out, siz
 void ash__jsd_time_text(int64_t ms, char out[32])
 {
     struct tm tm = {0};
+    if (ms == 0) { /* Go's zero time */
+        (void)snprintf(out, 32, "0001-01-01T00:00:00Z");
+        return;
+    }
     time_t seconds = (time_t)(ms / 1000);
     (void)gmtime_r(&seconds, &tm);
     size_t len = strftime(out, 24, "%Y-%m-%dT%H:%M:%S", &tm);

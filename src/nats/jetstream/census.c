@@ -79,7 +79,11 @@ static int count(ash_object_store *s, ash_jsd_census *c, ash_error *err)
     int rc = ash_object_store_list(s, &o, &op, &l, err);
     while (rc == 0 && (rc = ash_object_listing_next(l, &object, err)) == 0 && object != NULL) {
         int64_t chunks = chunks_of(object);
-        c->first = c->first == 0 ? object->revision : c->first;
+        if (c->first == 0) {
+            c->first = object->revision;
+            c->first_ms = object->modified_ms;
+        }
+        c->last_ms = object->modified_ms;
         c->messages += 1 + (uint64_t)chunks;
         c->subjects += chunks > 0 ? 2 : 1;
     }
@@ -109,9 +113,9 @@ int ash__jsd_census_write(ash_jetstream *j, ash_object_store *s, const ash_objec
     put_count(out, "messages", c.messages);
     put_count(out, "bytes", (uint64_t)ash_object_status_bytes(st));
     put_count(out, "first_seq", c.first != 0 ? c.first : last + 1);
-    ash__jsd_put_time(out, "first_ts", ash_object_status_created_ms(st));
+    ash__jsd_put_time(out, "first_ts", c.first_ms);
     put_count(out, "last_seq", last);
-    ash__jsd_put_time(out, "last_ts", ash_object_status_created_ms(st));
+    ash__jsd_put_time(out, "last_ts", c.last_ms);
     put_count(out, "num_subjects", c.subjects);
     put_count(out, "consumer_count", 0);
     return 0;

@@ -22,6 +22,28 @@ static bool is_empty(const ash_json *value)
     return value->type == ASH_JSON_TEXT ? value->text_len == 0 : value->first == NULL;
 }
 
+/* A client that asks what a server knows sends a field of the wrong type. */
+static bool has_types(const ash_json *config)
+{
+    static const struct {
+        const char *key;
+        ash_json_type type;
+    } fields[] = {{"name", ASH_JSON_TEXT},         {"description", ASH_JSON_TEXT},
+                  {"subjects", ASH_JSON_ARRAY},    {"retention", ASH_JSON_TEXT},
+                  {"max_bytes", ASH_JSON_NUMBER},  {"max_age", ASH_JSON_NUMBER},
+                  {"max_msgs", ASH_JSON_NUMBER},   {"num_replicas", ASH_JSON_NUMBER},
+                  {"storage", ASH_JSON_TEXT},      {"discard", ASH_JSON_TEXT},
+                  {"compression", ASH_JSON_TEXT},  {"metadata", ASH_JSON_OBJECT},
+                  {"placement", ASH_JSON_OBJECT},  {"sealed", ASH_JSON_BOOL},
+                  {"allow_direct", ASH_JSON_BOOL}, {"allow_rollup_hdrs", ASH_JSON_BOOL}};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++) {
+        const ash_json *value = ash__json_get(config, fields[i].key);
+        if (value != NULL && value->type != ASH_JSON_NULL && value->type != fields[i].type)
+            return false;
+    }
+    return true;
+}
+
 /* What a stream may have and an object store has no room for. */
 static const char *find_excess(const ash_json *config)
 {
@@ -122,6 +144,8 @@ ash_jsd_error ash__jsd_config_read(const ash_json *config, const char *store,
     ash_object_status *said = NULL;
     *out = NULL;
     const char *name = ash__json_text(config, "name", "");
+    if (!has_types(config))
+        return ASH_JSD_INVALID_JSON;
     if (strncmp(name, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) != 0 ||
         strcmp(name + strlen(ASH_STREAM_PREFIX), store) != 0)
         return ASH_JSD_STREAM_MISMATCH;

@@ -22,7 +22,8 @@ typedef struct ash_jsd_census {
     int64_t created_ms, bytes, objects;
     uint64_t revision;
     uint64_t messages, subjects;
-    uint64_t first; /* revision of the oldest message; 0: there is none */
+    uint64_t first;            /* revision of the oldest message; 0: there is none */
+    int64_t first_ms, last_ms; /* when the oldest and the newest came */
 } ash_jsd_census;
 
 struct ash_jetstream {
