@@ -367,6 +367,27 @@ static void change_object(publication *p, ash_object_store *s, const ash_object 
     ash_object_free(c.result);
 }
 
+/* A link's NUID means nothing, but that a link that is renamed is known by it. */
+static int keep_nuid(publication *p, ash_object **said)
+{
+    ash_json *info = NULL;
+    ash_object *with = NULL;
+    bson_t set = BSON_INITIALIZER;
+    int rc = ash__json_parse((const char *)p->message->data, p->message->len, &info, &p->err);
+    const char *nuid = ash__json_text(info, "nuid", "");
+    if (rc == 0 && nuid[0] != '\0' && strlen(nuid) < ASH_NUID_TEXT_BYTES) {
+        BSON_APPEND_UTF8(&set, "nuid", nuid);
+        rc = ash__object_set(*said, &set, &with, &p->err);
+    }
+    if (with != NULL) {
+        ash_object_free(*said);
+        *said = with;
+    }
+    bson_destroy(&set);
+    ash__json_free(info);
+    return rc;
+}
+
 static int read_said(publication *p, ash_object **out)
 {
     const ash_nats_message *m = p->message;
@@ -375,6 +396,8 @@ static int read_said(publication *p, ash_object **out)
                  ? ash__js_read_info(&text, out, &p->err)
                  : ash__fail(&p->err, ASH_ETOOBIG, "an object's info has at most %d bytes",
                              (int)ASH_JSD_BODY_MAX);
+    if (rc == 0 && ash_object_is_link(*out))
+        rc = keep_nuid(p, out);
     if (rc == 0)
         rc = ash__object_name_check((*out)->name, &p->err);
     if (rc == 0 && strcmp((*out)->name, p->name) != 0)
