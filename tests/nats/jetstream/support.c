@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "base/buffer.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "object/info.h"
@@ -80,20 +81,21 @@ void door_restart(door *d)
 
 /* ---- requests ---- */
 
+/* In one piece: several small ones would wait for each other in the network. */
 const char *door_publish(client *c, const char *subject, const char *headers, const void *data,
                          size_t len)
 {
-    char *line;
+    ash_buffer out = ASH_BUFFER_INIT;
     size_t head = headers != NULL ? strlen("NATS/1.0\r\n") + strlen(headers) + 2 : 0;
     if (headers != NULL)
-        line = ash__sprintf("HPUB %s _I.a %zu %zu\r\nNATS/1.0\r\n%s\r\n", subject, head, head + len,
-                            headers);
+        ash__buffer_printf(&out, "HPUB %s _I.a %zu %zu\r\nNATS/1.0\r\n%s\r\n", subject, head,
+                           head + len, headers);
     else
-        line = ash__sprintf("PUB %s _I.a %zu\r\n", subject, len);
-    client_says(c, line);
-    ash__free(line);
-    assert_true(client_sends(c, data, len));
-    client_says(c, "\r\n");
+        ash__buffer_printf(&out, "PUB %s _I.a %zu\r\n", subject, len);
+    ash__buffer_append(&out, data, len);
+    ash__buffer_append_text(&out, "\r\n");
+    assert_true(client_sends(c, out.data, out.len));
+    ash__buffer_release(&out);
     const char *said = client_hears(c);
     assert_non_null(said);
     return said;
