@@ -71,9 +71,8 @@ int ash__object_put_link(ash_object_store *s, const ash_object *said,
     return rc;
 }
 
-int ash__object_describe(ash_object_store *s, const char *name, const ash_object *said,
-                         const ash_object_change_options *opts, const ash_op *op, ash_object **out,
-                         ash_error *err)
+int ash__object_describe(ash_object_store *s, const ash_object_request *r, const ash_object *said,
+                         ash_object **out, ash_error *err)
 {
     ash_object_said whole;
     bson_t nothing = BSON_INITIALIZER;
@@ -85,7 +84,7 @@ int ash__object_describe(ash_object_store *s, const char *name, const ash_object
         m->metadata = &nothing;
     if (m->tags == NULL)
         m->tags = &nothing;
-    int rc = ash_object_store_update_meta(s, name, m, opts, op, out, err);
+    int rc = ash_object_store_update_meta(s, r->name, m, r->opts, r->op, out, err);
     bson_destroy(&nothing);
     return rc;
 }

@@ -24,11 +24,10 @@ int64_t ash__object_put_size(const ash_object_writer *w); /* bytes so far */
 int ash__object_put_link(ash_object_store *s, const ash_object *said,
                          const ash_object_change_options *opts, const ash_op *op, ash_object **out,
                          ash_error *err);
-/* As ash_object_store_update_meta(): the object `name` is described as `said` is, and in no other way;
- * its name becomes that of `said`. */
-int ash__object_describe(ash_object_store *s, const char *name, const ash_object *said,
-                         const ash_object_change_options *opts, const ash_op *op, ash_object **out,
-                         ash_error *err);
+/* As ash_object_store_update_meta(): the request's object is described as `said` is, and in no other
+ * way; its name becomes that of `said`. */
+int ash__object_describe(ash_object_store *s, const ash_object_request *r, const ash_object *said,
+                         ash_object **out, ash_error *err);
 /* The live object or link that has this NUID; ASH_ENOTFOUND. */
 int ash__object_find_nuid(ash_object_store *s, const char *nuid, const ash_op *op, ash_object **out,
                           ash_error *err);

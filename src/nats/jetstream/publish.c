@@ -214,8 +214,8 @@ static int rename_to(change *c, const ash_object *holder)
 {
     ash_object_change_options o = ASH_OBJECT_CHANGE_OPTIONS_INIT;
     o.if_revision = holder->revision;
-    int rc =
-        ash__object_describe(c->store, holder->name, c->said, &o, &c->op, &c->result, &c->p->err);
+    ash_object_request r = {holder->name, &o, &c->op};
+    int rc = ash__object_describe(c->store, &r, c->said, &c->result, &c->p->err);
     if (rc == 0) {
         ash__free(c->p->client->renamed);
         c->p->client->renamed = ash__meta_subject(c->p->store, holder->name);
@@ -231,8 +231,8 @@ static int change_holder(change *c, const ash_object *holder)
         return rename_to(c, holder);
     if (o.if_revision == 0)
         o.if_revision = holder->revision;
-    return ash__object_describe(c->store, holder->name, c->said, &o, &c->op, &c->result,
-                                &c->p->err);
+    ash_object_request r = {holder->name, &o, &c->op};
+    return ash__object_describe(c->store, &r, c->said, &c->result, &c->p->err);
 }
 
 static int put_empty(change *c)
