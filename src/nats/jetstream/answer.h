@@ -18,9 +18,11 @@
     X(TOO_MANY_CONSUMERS, 400, 10026, "maximum consumers limit reached")                           \
     X(MEMORY_EXCEEDED, 500, 10028, "insufficient memory resources available")                      \
     X(NO_MESSAGE, 404, 10037, "no message found")                                                  \
+    X(SEQUENCE_NOT_FOUND, 400, 10043, "sequence not found")                                        \
     X(STREAM_GENERAL, 500, 10051, "general stream failure")                                        \
     X(STREAM_CONFIG, 500, 10052, "stream configuration is not valid")                              \
     X(STREAM_MISMATCH, 400, 10056, "stream name in subject does not match request")                \
+    X(DELETE_FAILED, 500, 10057, "message cannot be deleted")                                      \
     X(STREAM_NAME_IN_USE, 400, 10058, "stream name already in use with a different configuration") \
     X(STREAM_NOT_FOUND, 404, 10059, "stream not found")                                            \
     X(STREAM_NOT_MATCH, 400, 10060, "expected stream does not match")                              \
@@ -92,6 +94,7 @@ void ash__jsd_stream_names(ash_jsd_request *r);
 void ash__jsd_stream_list(ash_jsd_request *r);
 void ash__jsd_message_get(ash_jsd_request *r);
 void ash__jsd_direct_get(ash_jsd_request *r);
+void ash__jsd_message_delete(ash_jsd_request *r);
 void ash__jsd_consumer_create(ash_jsd_request *r);
 void ash__jsd_consumer_info(ash_jsd_request *r);
 void ash__jsd_consumer_delete(ash_jsd_request *r);

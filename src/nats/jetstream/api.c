@@ -34,6 +34,7 @@ static const verb verbs[] = {
     {"STREAM.NAMES", "stream_names", NO_STREAM, ash__jsd_stream_names},
     {"STREAM.LIST", "stream_list", NO_STREAM, ash__jsd_stream_list},
     {"STREAM.MSG.GET", "stream_msg_get", THERE, ash__jsd_message_get},
+    {"STREAM.MSG.DELETE", "stream_msg_delete", THERE, ash__jsd_message_delete},
     {"DIRECT.GET", "direct_get", THERE | RAW, ash__jsd_direct_get},
     {"CONSUMER.CREATE", "consumer_create", THERE, ash__jsd_consumer_create},
     {"CONSUMER.DURABLE.CREATE", "consumer_create", THERE, ash__jsd_consumer_create},

@@ -241,6 +241,26 @@ void ash__jsd_message_get(ash_jsd_request *r)
     ash__jsd_stored_release(&m);
 }
 
+/* A number is a chunk's as well as an object's, so that nothing that is there goes by it. */
+void ash__jsd_message_delete(ash_jsd_request *r)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_jsd_stored m = {0};
+    ash_op op = ash__jsd_op();
+    uint64_t sequence = ash__json_unsigned(r->body, "seq", 0);
+    int rc = find_from(r->bound, sequence, true, &op, &m, &err);
+    if (rc == 0) {
+        ash__jsd_fail(r, ASH_JSD_DELETE_FAILED, "messages are not deleted by number here");
+    } else if (rc == ASH_ENOTFOUND) {
+        char *text = ash__sprintf("sequence %" PRIu64 " not found", sequence);
+        ash__jsd_fail(r, ASH_JSD_SEQUENCE_NOT_FOUND, text);
+        ash__free(text);
+    } else {
+        ash__jsd_fail_rc(r, rc, &err, ASH_JSD_STREAM_GENERAL);
+    }
+    ash__jsd_stored_release(&m);
+}
+
 static void answer_directly(ash_jsd_request *r, const ash_jsd_stored *m)
 {
     ash_buffer headers = ASH_BUFFER_INIT;

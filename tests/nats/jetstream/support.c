@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void start(door *d)
+void door_start(door *d)
 {
     ash_store_options so = ASH_STORE_OPTIONS_INIT;
     ash_nats_server_options o = ASH_NATS_SERVER_OPTIONS_INIT;
@@ -30,7 +30,7 @@ static void start(door *d)
     door_open_client(d, &d->c);
 }
 
-static void stop(door *d)
+void door_stop(door *d)
 {
     client_close(&d->c);
     ash__nats_server_stop(d->server);
@@ -51,7 +51,7 @@ int door_setup(void **state)
     d->folder = ash__sprintf("%s/ashlar-door-XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (mkdtemp(d->folder) == NULL)
         return -1;
-    start(d);
+    door_start(d);
     assert_int_equal(
         door_error(door_ask(&d->c, "$JS.API.STREAM.CREATE.OBJ_s",
                             "{\"name\":\"OBJ_s\",\"subjects\":[\"$O.s.C.>\",\"$O.s.M.>\"],"
@@ -66,7 +66,7 @@ int door_setup(void **state)
 int door_teardown(void **state)
 {
     door *d = *state;
-    stop(d);
+    door_stop(d);
     remove_folder(d->folder);
     ash__free(d->folder);
     ash__free(d);
@@ -75,8 +75,8 @@ int door_teardown(void **state)
 
 void door_restart(door *d)
 {
-    stop(d);
-    start(d);
+    door_stop(d);
+    door_start(d);
 }
 
 /* ---- requests ---- */
@@ -150,17 +150,21 @@ static void digest_of(char fill, size_t len, char out[64])
     ash__digest_text(ASH_DIGEST_SHA256, bytes, out);
 }
 
+char *door_info(const door_object *o)
+{
+    char digest[64];
+    digest_of(o->fill, o->size, digest);
+    return ash__sprintf("{\"name\":\"%s\",\"options\":{\"max_chunk_size\":131072},"
+                        "\"bucket\":\"s\",\"nuid\":\"%s\",\"size\":%zu,"
+                        "\"mtime\":\"0001-01-01T00:00:00Z\",\"chunks\":%zu,"
+                        "\"digest\":\"%s\"%s}",
+                        o->name, o->nuid, o->size, o->chunks,
+                        o->digest != NULL ? o->digest : digest, o->more != NULL ? o->more : "");
+}
+
 const char *door_meta(client *c, const door_object *o)
 {
-    char digest[64], *subject = ash__meta_subject("s", o->name);
-    digest_of(o->fill, o->size, digest);
-    char *body =
-        ash__sprintf("{\"name\":\"%s\",\"options\":{\"max_chunk_size\":131072},"
-                     "\"bucket\":\"s\",\"nuid\":\"%s\",\"size\":%zu,"
-                     "\"mtime\":\"0001-01-01T00:00:00Z\",\"chunks\":%zu,"
-                     "\"digest\":\"%s\"%s}",
-                     o->name, o->nuid, o->size, o->chunks, o->digest != NULL ? o->digest : digest,
-                     o->more != NULL ? o->more : "");
+    char *subject = ash__meta_subject("s", o->name), *body = door_info(o);
     const char *headers = o->headers != NULL ? o->headers : "Nats-Rollup: sub\r\n";
     const char *said = door_publish(c, subject, headers, body, strlen(body));
     ash__free(body);

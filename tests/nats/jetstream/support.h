@@ -28,6 +28,9 @@ typedef struct door {
 int door_setup(void **state); /* with the object store "s" */
 int door_teardown(void **state);
 void door_restart(door *d);
+/* The two halves of it. */
+void door_stop(door *d);
+void door_start(door *d);
 void door_open_client(door *d, client *c);
 
 /* What is answered to a request: all that comes, its line, '|', headers and payload.  Until the next
@@ -50,6 +53,8 @@ typedef struct door_object {
     const char *more; /* members, each with a comma before it */
 } door_object;
 const char *door_meta(client *c, const door_object *o);
+/* What it consists of: ash__free(). */
+char *door_info(const door_object *o);
 /* All of it; the revision. */
 uint64_t door_put(client *c, const char *name, const char *nuid, char fill, size_t len);
 

@@ -184,6 +184,10 @@ static void test_nats_jetstream_streams__messages(void **state)
     assert_says(door_ask(c, direct, "{\"next_by_subj\":\"$O.s.M.>\"}"), "Nats-Sequence: 1\r\n");
     assert_says(door_ask(c, direct, ""), "NATS/1.0 408");
     assert_says(door_ask(c, direct, "{\"multi_last\":[\"$O.s.M.>\"]}"), "NATS/1.0 408");
+    const char *delete = "$JS.API.STREAM.MSG.DELETE.OBJ_s";
+    assert_int_equal(door_error(door_ask(c, delete, "{\"seq\":2,\"no_erase\":true}")), 10057);
+    assert_int_equal(door_error(door_ask(c, delete, "{\"seq\":9}")), 10043);
+    assert_true(door_has(d, "b", 'b', 3));
     assert_says(door_ask(c, "$JS.API.DIRECT.GET.OBJ_none.$O.none.M.>", ""), "503");
 }
 
