@@ -129,6 +129,7 @@ static bool enter(ash_jetstream *j, ash_jsd_put *put)
 
 static void make_room(ash_jetstream *j)
 {
+    ash__jsd_puts_tidy(j, ash__clock_ms());
     ash__mutex_lock(&j->mutex);
     bool full = j->put_count >= ASH_JSD_PUTS;
     ash__mutex_unlock(&j->mutex);
