@@ -25,8 +25,9 @@ typedef struct publication {
     bool expects_sequence;
     uint64_t expected;
     int64_t ttl_ms;
-    ash_jsd_put *put; /* of a chunk, taken */
-    bool busy;        /* somebody else has it */
+    ash_jsd_put *put;        /* of a chunk, taken */
+    bool busy;               /* somebody else has it */
+    ash_object_store *bound; /* or NULL, as long as that put is enough */
     ash_error err;
 } publication;
 
@@ -145,12 +146,10 @@ static int32_t chunk_size_of(size_t first)
 
 static int begin_put(publication *p, ash_jsd_put **put)
 {
-    ash_jetstream *j = p->client->jetstream;
-    ash_object_store *s = NULL;
-    ash_op op = ash__jsd_op();
-    int rc = ash_object_manager_bind(j->manager, p->store, &op, &s, &p->err);
-    return rc == 0 ? ash__jsd_put_new(j, s, p->name, chunk_size_of(p->message->len), put, &p->err)
-                   : rc;
+    ash_object_store *s = p->bound;
+    p->bound = NULL;
+    return ash__jsd_put_new(p->client->jetstream, s, p->name, chunk_size_of(p->message->len), put,
+                            &p->err);
 }
 
 static bool is_expected(publication *p, const ash_jsd_put *put)
@@ -209,6 +208,16 @@ typedef struct change {
     ash_object *result;
 } change;
 
+/* A time to live goes with bytes, or with a link. */
+static bool may_have_ttl(change *c, const ash_object *holder)
+{
+    if (c->opts.ttl_ms == 0 || (holder == NULL && !c->said->deleted))
+        return true;
+    (void)ash__fail(&c->p->err, ASH_EUNSUPPORTED,
+                    "Nats-TTL goes with what is put, not with changes");
+    return false;
+}
+
 /* A rename; the purge of the old subject, which is to follow, has nothing left to do. */
 static int rename_to(change *c, const ash_object *holder)
 {
@@ -227,6 +236,8 @@ static int rename_to(change *c, const ash_object *holder)
 static int change_holder(change *c, const ash_object *holder)
 {
     ash_object_change_options o = c->opts;
+    if (!may_have_ttl(c, holder))
+        return ASH_EUNSUPPORTED;
     if (strcmp(holder->name, c->said->name) != 0)
         return rename_to(c, holder);
     if (o.if_revision == 0)
@@ -309,6 +320,8 @@ static int put_link(change *c)
 
 static int apply(change *c)
 {
+    if (!may_have_ttl(c, NULL))
+        return ASH_EUNSUPPORTED;
     if (c->said->deleted)
         return ash_object_store_delete(c->store, c->said->name, &c->opts, &c->op, &c->result,
                                        &c->p->err);
@@ -356,8 +369,12 @@ static void change_object(publication *p, ash_object_store *s, const ash_object 
     if (!meets_expectation(&c))
         return;
     int rc = ASH_ECONFLICT;
-    for (int i = 0; rc == ASH_ECONFLICT && i < TRIES; i++)
+    bool again = true;
+    for (int i = 0; again && i < TRIES; i++) {
         rc = apply(&c);
+        /* A condition that is not the client's: what was looked at has changed. */
+        again = rc == ASH_ECONFLICT || (rc == ASH_ECONDITION && !p->expects_sequence);
+    }
     if (rc == 0)
         acknowledge(p, c.result->revision, false);
     else if (rc == ASH_ECONDITION)
@@ -408,30 +425,28 @@ static int read_said(publication *p, ash_object **out)
 static void take_meta(publication *p)
 {
     ash_object *said = NULL;
-    ash_object_store *s = NULL;
-    ash_op op = ash__jsd_op();
     int rc = read_said(p, &said);
-    if (rc == 0)
-        rc = ash_object_manager_bind(p->client->jetstream->manager, p->store, &op, &s, &p->err);
     if (rc != 0)
         refuse_rc(p, rc);
     else
-        change_object(p, s, said);
-    ash_object_store_close(s);
+        change_object(p, p->bound, said);
     ash_object_free(said);
 }
 
 /* ---- the subject ---- */
 
-static bool has_store(publication *p)
+/* false: nobody listens there, or it was told why not. */
+static bool find_store(publication *p, bool *served)
 {
-    ash_object_store *s = NULL;
     ash_op op = ash__jsd_op();
-    if (ash__object_store_name_check(p->store, NULL) != 0)
-        return false;
-    int rc = ash_object_manager_bind(p->client->jetstream->manager, p->store, &op, &s, NULL);
-    ash_object_store_close(s);
-    return rc != ASH_ENOTFOUND;
+    int rc = ash__object_store_name_check(p->store, &p->err) == 0
+                 ? ash_object_manager_bind(p->client->jetstream->manager, p->store, &op, &p->bound,
+                                           &p->err)
+                 : ASH_ENOTFOUND;
+    *served = rc != ASH_ENOTFOUND;
+    if (rc != 0 && *served)
+        refuse_rc(p, rc);
+    return rc == 0;
 }
 
 bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m)
@@ -443,9 +458,8 @@ bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m)
     bool served = kind == ASH_JSD_CHUNKS || kind == ASH_JSD_META;
     if (kind == ASH_JSD_CHUNKS)
         p.put = ash__jsd_put_take(c->jetstream, p.store, p.name, &p.busy);
-    if (served && p.put == NULL && !p.busy)
-        served = has_store(&p);
-    if (served && read_headers(&p)) {
+    bool found = served && (p.put != NULL || p.busy || find_store(&p, &served));
+    if (found && read_headers(&p)) {
         if (kind == ASH_JSD_CHUNKS)
             take_chunk(&p);
         else
@@ -453,6 +467,7 @@ bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m)
     }
     if (p.put != NULL)
         ash__jsd_put_give_back(c->jetstream, p.put);
+    ash_object_store_close(p.bound);
     ash__free(p.store);
     ash__free(p.name);
     return served;

@@ -2,7 +2,9 @@
 /* What is published into a store: that an object is there whole, or as it was. */
 #include "support.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "nats/jetstream/puts.h"
 #include "object/jetstream/format/names.h"
 
 #include <stdio.h>
@@ -267,6 +269,28 @@ static void test_nats_jetstream_puts__limits(void **state)
         refused += door_error(door_chunk(&d->c, nuid, NULL, 'c', 1)) == 10023;
     }
     assert_true(refused > 0 && refused < 80);
+    /* Nobody comes back to them. */
+    ash__jsd_puts_tidy(d->jetstream, ash__clock_ms() + ASH_JSD_PUT_IDLE_MS + 1);
+    assert_int_equal(door_error(door_chunk(&d->c, "M99", NULL, 'c', 1)), 0);
+    o = (door_object){.name = "c", .nuid = "M0", .fill = 'c', .size = 1, .chunks = 1};
+    assert_int_equal(door_error(door_meta(&d->c, &o)), 10077);
+}
+
+static void test_nats_jetstream_puts__ttl(void **state)
+{
+    door *d = *state;
+    (void)door_chunk(&d->c, "N1", NULL, 'a', 10);
+    door_object o = {.name = "a", .nuid = "N1", .fill = 'a', .size = 10, .chunks = 1};
+    o.headers = "Nats-TTL: soon\r\n";
+    assert_int_equal(door_error(door_meta(&d->c, &o)), 10165);
+    o.headers = "Nats-TTL: 1s\r\n";
+    assert_int_equal(door_sequence(door_meta(&d->c, &o)), 1);
+    assert_int_equal(door_size(d, "a"), 10);
+    /* No change of what is there: it is refused, rather than left out. */
+    assert_int_equal(door_error(door_meta(&d->c, &o)), 10077);
+    ash__clock_sleep_ms(1100);
+    assert_int_equal(door_size(d, "a"), -1);
+    assert_says(door_ask(&d->c, "$JS.API.DIRECT.GET.OBJ_s.$O.s.M.YQ==", ""), "404");
 }
 
 #define T(name)                                                                                    \
@@ -287,6 +311,7 @@ int main(void)
         T(links),
         T(hostile_info),
         T(limits),
+        T(ttl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
