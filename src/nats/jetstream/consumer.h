@@ -17,7 +17,8 @@ enum {
     ASH_JSD_REQUESTS = 512,                 /* of a pull consumer, at once */
     ASH_JSD_WINDOW_FIRST = 2 * 1024 * 1024, /* bytes … */
     ASH_JSD_WINDOW_LAST = 32 * 1024 * 1024, /* … at most */
-    ASH_JSD_INACTIVE_MS = 5000              /* a consumer without interest lives so long */
+    ASH_JSD_INACTIVE_MS = 5000,             /* a consumer without interest lives so long … */
+    ASH_JSD_LEFT_MS = 1000                  /* … and one to which somebody listened before */
 };
 
 /* What a client of a pull consumer asked for. */
@@ -36,6 +37,7 @@ typedef struct ash_jsd_consumer {
     char *config;                  /* JSON, as it is shown */
     ash_jsd_source *source;
     bool heads;
+    bool listened;                  /* somebody did, at its deliver subject */
     int64_t created_ms;             /* since 1970 */
     int64_t inactive_ms, active_ms; /* how long without interest, and since when */
     int64_t heartbeat_ms, heard_ms; /* 0: no heartbeats; when the client heard something last */

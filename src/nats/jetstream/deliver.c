@@ -229,15 +229,18 @@ static void look_after(ash_jsd_client *c, ash_jsd_consumer *k, int64_t now_ms, t
 {
     bool listens =
         k->deliver != NULL ? ash__nats_has_interest(c->client, k->deliver) : k->pulls != NULL;
+    /* Clients forget watches without deleting their consumers, each of which has a thread. */
+    int64_t patience = k->listened ? earlier(k->inactive_ms, ASH_JSD_LEFT_MS) : k->inactive_ms;
     if (listens)
         k->active_ms = now_ms;
-    if (!listens && now_ms - k->active_ms >= k->inactive_ms) {
+    k->listened = k->listened || (listens && k->deliver != NULL);
+    if (!listens && now_ms - k->active_ms >= patience) {
         ash__jsd_consumer_end(c, k, NULL);
         t->ended = true;
         return;
     }
     if (!listens)
-        t->next_ms = earlier(t->next_ms, k->active_ms + k->inactive_ms);
+        t->next_ms = earlier(t->next_ms, k->active_ms + patience);
     if (k->heartbeat_ms <= 0 || k->deliver == NULL || !listens)
         return;
     if (now_ms - k->heard_ms >= k->heartbeat_ms)

@@ -266,6 +266,13 @@ static void test_nats_jetstream_consumers__forgotten(void **state)
     while (door_error(door_ask(&d->c, info, "")) != 10014)
         assert_true(ash__clock_ms() < end);
     assert_says(door_ask(&d->c, "$JS.API.CONSUMER.NAMES.OBJ_s", ""), "\"consumers\":[]");
+    /* Sooner, when somebody has listened before. */
+    (void)create(&d->c, "w", "$O.s.M.>", PUSH ",\"inactive_threshold\":300000000000");
+    assert_says(door_ask(&d->c, info, ""), "\"push_bound\":true");
+    client_says(&d->c, "UNSUB 2\r\n");
+    end = ash__clock_ms() + 10000;
+    while (door_error(door_ask(&d->c, info, "")) != 10014)
+        assert_true(ash__clock_ms() < end);
 }
 
 static void test_nats_jetstream_consumers__refused(void **state)
