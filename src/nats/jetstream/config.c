@@ -35,7 +35,8 @@ static bool has_types(const ash_json *config)
                   {"storage", ASH_JSON_TEXT},      {"discard", ASH_JSON_TEXT},
                   {"compression", ASH_JSON_TEXT},  {"metadata", ASH_JSON_OBJECT},
                   {"placement", ASH_JSON_OBJECT},  {"sealed", ASH_JSON_BOOL},
-                  {"allow_direct", ASH_JSON_BOOL}, {"allow_rollup_hdrs", ASH_JSON_BOOL}};
+                  {"allow_direct", ASH_JSON_BOOL}, {"allow_rollup_hdrs", ASH_JSON_BOOL},
+                  {"allow_msg_ttl", ASH_JSON_BOOL}};
     for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++) {
         const ash_json *value = ash__json_get(config, fields[i].key);
         if (value != NULL && value->type != ASH_JSON_NULL && value->type != fields[i].type)
@@ -59,7 +60,6 @@ static const char *find_excess(const ash_json *config)
                                          "first_seq",
                                          "discard_new_per_subject",
                                          "template_owner",
-                                         "allow_msg_ttl",
                                          "subject_delete_marker_ttl",
                                          "allow_msg_counter",
                                          "allow_atomic",
@@ -201,6 +201,7 @@ static void put_rights(bool sealed, ash_buffer *out)
     ash__json_put_truth_member(out, "allow_rollup_hdrs", !sealed);
     ash__json_put_truth_member(out, "allow_direct", true);
     ash__json_put_truth_member(out, "mirror_direct", false);
+    ash__json_put_truth_member(out, "allow_msg_ttl", true); /* objects may always end */
 }
 
 void ash__jsd_config_write(const ash_object_status *st, ash_buffer *out)

@@ -34,6 +34,10 @@ void ash__jsd_stored_meta(const ash_object *o, ash_jsd_stored *out)
 {
     begin(out, o, o->revision, ash__meta_subject(o->store, o->name));
     ash__buffer_append_text(&out->headers, "Nats-Rollup: sub\r\n");
+    if (o->expires_ms > o->modified_ms && !o->deleted)
+        ash__buffer_printf(&out->headers,
+                           "Nats-TTL: %" PRId64 "s\r\nAshlar-Expires: %" PRId64 "\r\n",
+                           (o->expires_ms - o->modified_ms + 999) / 1000, o->expires_ms);
     ash__js_write_info(o, o->nuid, &out->data);
     out->size = (int64_t)out->data.len;
 }

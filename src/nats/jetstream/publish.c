@@ -24,7 +24,7 @@ typedef struct publication {
     char id[256], expected_id[256];
     bool expects_sequence;
     uint64_t expected;
-    int64_t ttl_ms;
+    int64_t ttl_ms;          /* from when it came */
     ash_jsd_put *put;        /* of a chunk, taken */
     bool busy;               /* somebody else has it */
     ash_object_store *bound; /* or NULL, as long as that put is enough */
@@ -99,6 +99,24 @@ static bool read_ttl(const char *text, int64_t *ms)
     return true;
 }
 
+/* Our own clients say it to the millisecond. */
+static bool read_expiry(publication *p)
+{
+    char value[64];
+    uint64_t expires = 0;
+    if (!ash__jsd_header(p->message, "Nats-TTL", value, sizeof value))
+        return true;
+    if (!read_ttl(value, &p->ttl_ms))
+        return false;
+    if (!ash__jsd_header(p->message, "Ashlar-Expires", value, sizeof value))
+        return true;
+    if (!read_number(value, &expires) || expires > INT64_MAX)
+        return false;
+    p->ttl_ms = (int64_t)expires - ash__clock_wall_ms();
+    p->ttl_ms = p->ttl_ms > 0 ? p->ttl_ms : 1; /* over already */
+    return true;
+}
+
 /* Everything that a header asks for is done, or the message is refused: false. */
 static bool read_headers(publication *p)
 {
@@ -124,7 +142,7 @@ static bool read_headers(publication *p)
         refuse(p, ASH_JSD_BAD_REQUEST, "rollup of a whole stream is not served here");
         return false;
     }
-    if (ash__jsd_header(m, "Nats-TTL", value, sizeof value) && !read_ttl(value, &p->ttl_ms)) {
+    if (!read_expiry(p)) {
         refuse(p, ASH_JSD_TTL_INVALID, NULL);
         return false;
     }
@@ -208,16 +226,6 @@ typedef struct change {
     ash_object *result;
 } change;
 
-/* A time to live goes with bytes, or with a link. */
-static bool may_have_ttl(change *c, const ash_object *holder)
-{
-    if (c->opts.ttl_ms == 0 || (holder == NULL && !c->said->deleted))
-        return true;
-    (void)ash__fail(&c->p->err, ASH_EUNSUPPORTED,
-                    "Nats-TTL goes with what is put, not with changes");
-    return false;
-}
-
 /* A rename; the purge of the old subject, which is to follow, has nothing left to do. */
 static int rename_to(change *c, const ash_object *holder)
 {
@@ -232,18 +240,34 @@ static int rename_to(change *c, const ash_object *holder)
     return rc;
 }
 
+/* What is there already ends when the message does.  In a commit of its own: the object that was
+ * described lives on, if this one fails. */
+static int set_expiry(change *c, int rc)
+{
+    ash_object *now = NULL;
+    ash_object_change_options o = ASH_OBJECT_CHANGE_OPTIONS_INIT;
+    if (rc != 0 || c->opts.ttl_ms == 0)
+        return rc;
+    o.if_revision = c->result->revision;
+    rc = ash_object_store_set_expiry(c->store, c->said->name, ash__clock_wall_ms() + c->opts.ttl_ms,
+                                     &o, &c->op, &now, &c->p->err);
+    if (rc == 0) {
+        ash_object_free(c->result);
+        c->result = now;
+    }
+    return rc;
+}
+
 /* Bytes that are there already: the object is described anew, or gets another name. */
 static int change_holder(change *c, const ash_object *holder)
 {
     ash_object_change_options o = c->opts;
-    if (!may_have_ttl(c, holder))
-        return ASH_EUNSUPPORTED;
     if (strcmp(holder->name, c->said->name) != 0)
-        return rename_to(c, holder);
+        return set_expiry(c, rename_to(c, holder));
     if (o.if_revision == 0)
         o.if_revision = holder->revision;
     ash_object_request r = {holder->name, &o, &c->op};
-    return ash__object_describe(c->store, &r, c->said, &c->result, &c->p->err);
+    return set_expiry(c, ash__object_describe(c->store, &r, c->said, &c->result, &c->p->err));
 }
 
 static int put_empty(change *c)
@@ -320,8 +344,6 @@ static int put_link(change *c)
 
 static int apply(change *c)
 {
-    if (!may_have_ttl(c, NULL))
-        return ASH_EUNSUPPORTED;
     if (c->said->deleted)
         return ash_object_store_delete(c->store, c->said->name, &c->opts, &c->op, &c->result,
                                        &c->p->err);
