@@ -11,6 +11,7 @@
 enum {
     ASH_JSD_CONSUMERS = 256,    /* of a client */
     ASH_JSD_WATCHES = 256,      /* of the server; each has a thread */
+    ASH_JSD_TOLD = 1024,        /* meta messages that are known again */
     ASH_JSD_CENSUSES = 32,      /* stores whose messages are counted and remembered */
     ASH_JSD_BODY_MAX = 1 << 20, /* of a request or a meta message */
     ASH_JSD_OP_MS = 30000       /* of one request; clients wait for less */
@@ -26,6 +27,12 @@ typedef struct ash_jsd_census {
     int64_t first_ms, last_ms; /* when the oldest and the newest came */
 } ash_jsd_census;
 
+/* A meta message that was acknowledged, to know it again when its client did not hear that. */
+typedef struct ash_jsd_told {
+    uint64_t sum; /* of the store and the message's id; 0: none */
+    uint64_t sequence;
+} ash_jsd_told;
+
 struct ash_jetstream {
     ash_object_manager *manager;
     ash_mutex mutex; /* guards what follows; nothing is called, and nothing waits, under it */
@@ -34,6 +41,8 @@ struct ash_jetstream {
     ash_cond watch_ended;
     ash_jsd_census censuses[ASH_JSD_CENSUSES];
     int next_census; /* that is overwritten next */
+    ash_jsd_told told[ASH_JSD_TOLD];
+    int next_told;
 };
 
 typedef struct ash_jsd_client {

@@ -8,6 +8,7 @@
 #include "object/jetstream/format/names.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -383,6 +384,40 @@ static bool meets_expectation(change *c)
     return false;
 }
 
+static uint64_t sum_of_id(const publication *p)
+{
+    char *text = ash__sprintf("%s.%s", p->store, p->id);
+    uint64_t sum = ash__checksum(text, strlen(text)) | 1;
+    ash__free(text);
+    return sum;
+}
+
+static bool was_told(publication *p)
+{
+    ash_jetstream *j = p->client->jetstream;
+    uint64_t sum = p->id[0] != '\0' ? sum_of_id(p) : 0, sequence = 0;
+    ash__mutex_lock(&j->mutex);
+    for (int i = 0; sum != 0 && i < ASH_JSD_TOLD; i++)
+        if (j->told[i].sum == sum)
+            sequence = j->told[i].sequence;
+    ash__mutex_unlock(&j->mutex);
+    if (sequence != 0)
+        acknowledge(p, sequence, true);
+    return sequence != 0;
+}
+
+static void note_told(publication *p, uint64_t sequence)
+{
+    ash_jetstream *j = p->client->jetstream;
+    if (p->id[0] == '\0')
+        return;
+    uint64_t sum = sum_of_id(p);
+    ash__mutex_lock(&j->mutex);
+    j->told[j->next_told] = (ash_jsd_told){sum, sequence};
+    j->next_told = (j->next_told + 1) % ASH_JSD_TOLD;
+    ash__mutex_unlock(&j->mutex);
+}
+
 static void change_object(publication *p, ash_object_store *s, const ash_object *said)
 {
     change c = {.p = p, .store = s, .said = said, .op = ash__jsd_op()};
@@ -397,6 +432,8 @@ static void change_object(publication *p, ash_object_store *s, const ash_object 
         /* A condition that is not the client's: what was looked at has changed. */
         again = rc == ASH_ECONFLICT || (rc == ASH_ECONDITION && !p->expects_sequence);
     }
+    if (rc == 0)
+        note_told(p, c.result->revision);
     if (rc == 0)
         acknowledge(p, c.result->revision, false);
     else if (rc == ASH_ECONDITION)
@@ -447,6 +484,8 @@ static int read_said(publication *p, ash_object **out)
 static void take_meta(publication *p)
 {
     ash_object *said = NULL;
+    if (was_told(p))
+        return;
     int rc = read_said(p, &said);
     if (rc != 0)
         refuse_rc(p, rc);

@@ -93,8 +93,12 @@ static void test_nats_jetstream_puts__again(void **state)
         10071);
     door_object o = {.name = "a", .nuid = "N1", .fill = 'a', .size = 200, .chunks = 2};
     assert_int_equal(door_sequence(door_meta(&d->c, &o)), 1);
-    /* The same meta message once more changes nothing but the revision. */
+    o.headers = "Nats-Msg-Id: N1.meta\r\nNats-Expected-Last-Subject-Sequence: 1\r\n";
     assert_int_equal(door_sequence(door_meta(&d->c, &o)), 2);
+    assert_says(door_meta(&d->c, &o), "\"seq\":2,\"duplicate\":true");
+    o.headers = NULL;
+    /* The same meta message without an id changes nothing but the revision. */
+    assert_int_equal(door_sequence(door_meta(&d->c, &o)), 3);
     assert_true(door_has(d, "a", 'a', 200));
 }
 
