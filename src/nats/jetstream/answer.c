@@ -97,7 +97,7 @@ static bool copy_value(const char *value, const char *end, char *out, size_t roo
 
 bool ash__jsd_header(const ash_nats_message *m, const char *name, char *out, size_t room)
 {
-    const char *at = m->headers, *end = m->headers + m->headers_len;
+    const char *at = m->headers, *end = at != NULL ? at + m->headers_len : NULL;
     size_t len = strlen(name);
     while (at != NULL && at < end) {
         const char *line = at, *stop = memchr(at, '\n', (size_t)(end - at));
