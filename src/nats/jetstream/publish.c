@@ -1,158 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is published into a store: chunks, and the meta messages by which objects come, change and
  * go.  Each is acknowledged, or refused by an error in the acknowledgement. */
-#include "nats/jetstream/answer.h"
-#include "nats/jetstream/puts.h"
+#include "nats/jetstream/publication.h"
 #include "nats/jetstream/subject.h"
 #include "object/jetstream/format/info.h"
 #include "object/jetstream/format/names.h"
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CHUNK_MIN = 64 * 1024, TRIES = 8 };
-
-typedef struct publication {
-    ash_jsd_client *client;
-    const ash_nats_message *message;
-    char *store;
-    char *name; /* the NUID, or the object's name */
-    char id[256], expected_id[256];
-    bool expects_sequence;
-    uint64_t expected;
-    int64_t ttl_ms;          /* from when it came */
-    ash_jsd_put *put;        /* of a chunk, taken */
-    bool busy;               /* somebody else has it */
-    ash_object_store *bound; /* or NULL, as long as that put is enough */
-    ash_error err;
-} publication;
-
-/* ---- acknowledgements ---- */
-
-static void acknowledge(publication *p, uint64_t sequence, bool duplicate)
-{
-    ash_buffer out = ASH_BUFFER_INIT;
-    ash__buffer_printf(&out, "{\"stream\":\"" ASH_STREAM_PREFIX "%s\",\"seq\":%" PRIu64 "%s}",
-                       p->store, sequence, duplicate ? ",\"duplicate\":true" : "");
-    ash__jsd_reply(p->client, p->message, out.data, out.len);
-    ash__buffer_release(&out);
-}
-
-static void refuse(publication *p, ash_jsd_error error, const char *text)
-{
-    ash_buffer out = ASH_BUFFER_INIT;
-    ash__buffer_append_byte(&out, '{');
-    ash__jsd_put_error(&out, error, text);
-    ash__buffer_printf(&out, ",\"stream\":\"" ASH_STREAM_PREFIX "%s\",\"seq\":0}", p->store);
-    ash__jsd_reply(p->client, p->message, out.data, out.len);
-    ash__buffer_release(&out);
-}
-
-static void refuse_sequence(publication *p, uint64_t last)
-{
-    char *text = ash__sprintf("wrong last sequence: %" PRIu64, last);
-    refuse(p, ASH_JSD_WRONG_LAST_SEQUENCE, text);
-    ash__free(text);
-}
-
-static void refuse_rc(publication *p, int rc)
-{
-    char *text = NULL;
-    ash_jsd_error error = ash__jsd_error_of(rc, ASH_JSD_STORE_FAILED);
-    if (rc == ASH_ENOSPC)
-        text = ash__sprintf("maximum bytes exceeded: %s", p->err.text);
-    else if (rc == ASH_EEXISTS || rc == ASH_ENOTFOUND)
-        error = ASH_JSD_STORE_FAILED;
-    if (text == NULL && error == ASH_JSD_STORE_FAILED)
-        text = ash__strdup(p->err.text);
-    refuse(p, error, text);
-    ash__free(text);
-}
-
-/* ---- headers ---- */
-
-static bool read_number(const char *text, uint64_t *out)
-{
-    char *end = NULL;
-    if (text[0] < '0' || text[0] > '9')
-        return false;
-    *out = strtoull(text, &end, 10);
-    return *end == '\0';
-}
-
-/* Seconds, or a number with s, m or h, as Go writes times. */
-static bool read_ttl(const char *text, int64_t *ms)
-{
-    char *end = NULL;
-    if (strcmp(text, "never") == 0)
-        return true;
-    long long number = strtoll(text, &end, 10);
-    int64_t unit = strcmp(end, "m") == 0 ? 60000 : strcmp(end, "h") == 0 ? 3600000 : 1000;
-    if (end == text || number <= 0 || number > INT32_MAX ||
-        (*end != '\0' && strcmp(end, "s") != 0 && unit == 1000))
-        return false;
-    *ms = number * unit;
-    return true;
-}
-
-/* Our own clients say it to the millisecond. */
-static bool read_expiry(publication *p)
-{
-    char value[64];
-    uint64_t expires = 0;
-    if (!ash__jsd_header(p->message, "Nats-TTL", value, sizeof value))
-        return true;
-    if (!read_ttl(value, &p->ttl_ms))
-        return false;
-    if (!ash__jsd_header(p->message, "Ashlar-Expires", value, sizeof value))
-        return true;
-    if (!read_number(value, &expires) || expires > INT64_MAX)
-        return false;
-    p->ttl_ms = (int64_t)expires - ash__clock_wall_ms();
-    p->ttl_ms = p->ttl_ms > 0 ? p->ttl_ms : 1; /* over already */
-    return true;
-}
-
-/* Everything that a header asks for is done, or the message is refused: false. */
-static bool read_headers(publication *p)
-{
-    const ash_nats_message *m = p->message;
-    char value[512];
-    if (ash__jsd_header(m, "Nats-Expected-Stream", value, sizeof value) &&
-        (strncmp(value, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) != 0 ||
-         strcmp(value + strlen(ASH_STREAM_PREFIX), p->store) != 0)) {
-        refuse(p, ASH_JSD_STREAM_NOT_MATCH, NULL);
-        return false;
-    }
-    p->expects_sequence =
-        ash__jsd_header(m, "Nats-Expected-Last-Subject-Sequence", value, sizeof value);
-    if (p->expects_sequence && !read_number(value, &p->expected)) {
-        refuse(p, ASH_JSD_BAD_REQUEST, NULL);
-        return false;
-    }
-    if (ash__jsd_header(m, "Nats-Expected-Last-Sequence", value, sizeof value)) {
-        refuse(p, ASH_JSD_BAD_REQUEST, "Nats-Expected-Last-Sequence is not served here");
-        return false;
-    }
-    if (ash__jsd_header(m, "Nats-Rollup", value, sizeof value) && strcmp(value, "sub") != 0) {
-        refuse(p, ASH_JSD_BAD_REQUEST, "rollup of a whole stream is not served here");
-        return false;
-    }
-    if (!read_expiry(p)) {
-        refuse(p, ASH_JSD_TTL_INVALID, NULL);
-        return false;
-    }
-    if (!ash__jsd_header(m, "Nats-Msg-Id", p->id, sizeof p->id))
-        p->id[0] = '\0';
-    if (!ash__jsd_header(m, "Nats-Expected-Last-Msg-Id", p->expected_id, sizeof p->expected_id))
-        p->expected_id[0] = '\0';
-    return true;
-}
 
 /* ---- chunks ---- */
 
@@ -163,7 +23,7 @@ static int32_t chunk_size_of(size_t first)
     return first < (size_t)ASH_CHUNK_SIZE_MAX ? (int32_t)first : ASH_CHUNK_SIZE_MAX;
 }
 
-static int begin_put(publication *p, ash_jsd_put **put)
+static int begin_put(ash_jsd_publication *p, ash_jsd_put **put)
 {
     ash_object_store *s = p->bound;
     p->bound = NULL;
@@ -171,41 +31,41 @@ static int begin_put(publication *p, ash_jsd_put **put)
                             &p->err);
 }
 
-static bool is_expected(publication *p, const ash_jsd_put *put)
+static bool is_expected(ash_jsd_publication *p, const ash_jsd_put *put)
 {
     if (p->expects_sequence && p->expected != put->chunks) {
-        refuse_sequence(p, put->chunks);
+        ash__jsd_refuse_sequence(p, put->chunks);
         return false;
     }
     if (p->expected_id[0] != '\0' &&
         (put->chunks == 0 || ash__jsd_put_known(put, p->expected_id) != put->chunks)) {
-        refuse(p, ASH_JSD_WRONG_LAST_ID, NULL);
+        ash__jsd_refuse(p, ASH_JSD_WRONG_LAST_ID, NULL);
         return false;
     }
     return true;
 }
 
-static void add_chunk(publication *p, ash_jsd_put *put)
+static void add_chunk(ash_jsd_publication *p, ash_jsd_put *put)
 {
     uint64_t known = p->id[0] != '\0' ? ash__jsd_put_known(put, p->id) : 0;
     if (known > 0) {
-        acknowledge(p, known, true);
+        ash__jsd_acknowledge(p, known, true);
         return;
     }
     if (!is_expected(p, put))
         return;
     int rc = ash__jsd_put_write(put, p->id, p->message->data, p->message->len, &p->err);
     if (rc == 0)
-        acknowledge(p, put->chunks, false);
+        ash__jsd_acknowledge(p, put->chunks, false);
     else
-        refuse_rc(p, rc);
+        ash__jsd_refuse_rc(p, rc);
 }
 
-static void take_chunk(publication *p)
+static void take_chunk(ash_jsd_publication *p)
 {
     int rc = 0;
     if (p->busy) {
-        refuse(p, ASH_JSD_TOO_MANY_REQUESTS, NULL);
+        ash__jsd_refuse(p, ASH_JSD_TOO_MANY_REQUESTS, NULL);
         return;
     }
     if (p->put == NULL)
@@ -213,13 +73,13 @@ static void take_chunk(publication *p)
     if (rc == 0)
         add_chunk(p, p->put);
     else
-        refuse_rc(p, rc);
+        ash__jsd_refuse_rc(p, rc);
 }
 
 /* ---- meta messages ---- */
 
 typedef struct change {
-    publication *p;
+    ash_jsd_publication *p;
     ash_object_store *store;
     const ash_object *said;
     ash_object_change_options opts;
@@ -372,7 +232,7 @@ static uint64_t last_revision(const change *c)
  * object. */
 static bool meets_expectation(change *c)
 {
-    const publication *p = c->p;
+    const ash_jsd_publication *p = c->p;
     if (!p->expects_sequence)
         return true;
     c->opts.if_revision = p->expected;
@@ -380,45 +240,11 @@ static bool meets_expectation(change *c)
     uint64_t last = last_revision(c);
     if (last == p->expected)
         return true;
-    refuse_sequence(c->p, last);
+    ash__jsd_refuse_sequence(c->p, last);
     return false;
 }
 
-static uint64_t sum_of_id(const publication *p)
-{
-    char *text = ash__sprintf("%s.%s", p->store, p->id);
-    uint64_t sum = ash__checksum(text, strlen(text)) | 1;
-    ash__free(text);
-    return sum;
-}
-
-static bool was_told(publication *p)
-{
-    ash_jetstream *j = p->client->jetstream;
-    uint64_t sum = p->id[0] != '\0' ? sum_of_id(p) : 0, sequence = 0;
-    ash__mutex_lock(&j->mutex);
-    for (int i = 0; sum != 0 && i < ASH_JSD_TOLD; i++)
-        if (j->told[i].sum == sum)
-            sequence = j->told[i].sequence;
-    ash__mutex_unlock(&j->mutex);
-    if (sequence != 0)
-        acknowledge(p, sequence, true);
-    return sequence != 0;
-}
-
-static void note_told(publication *p, uint64_t sequence)
-{
-    ash_jetstream *j = p->client->jetstream;
-    if (p->id[0] == '\0')
-        return;
-    uint64_t sum = sum_of_id(p);
-    ash__mutex_lock(&j->mutex);
-    j->told[j->next_told] = (ash_jsd_told){sum, sequence};
-    j->next_told = (j->next_told + 1) % ASH_JSD_TOLD;
-    ash__mutex_unlock(&j->mutex);
-}
-
-static void change_object(publication *p, ash_object_store *s, const ash_object *said)
+static void change_object(ash_jsd_publication *p, ash_object_store *s, const ash_object *said)
 {
     change c = {.p = p, .store = s, .said = said, .op = ash__jsd_op()};
     c.opts = (ash_object_change_options)ASH_OBJECT_CHANGE_OPTIONS_INIT;
@@ -433,18 +259,18 @@ static void change_object(publication *p, ash_object_store *s, const ash_object 
         again = rc == ASH_ECONFLICT || (rc == ASH_ECONDITION && !p->expects_sequence);
     }
     if (rc == 0)
-        note_told(p, c.result->revision);
+        ash__jsd_note_told(p, c.result->revision);
     if (rc == 0)
-        acknowledge(p, c.result->revision, false);
+        ash__jsd_acknowledge(p, c.result->revision, false);
     else if (rc == ASH_ECONDITION)
-        refuse_sequence(p, last_revision(&c));
+        ash__jsd_refuse_sequence(p, last_revision(&c));
     else
-        refuse_rc(p, rc);
+        ash__jsd_refuse_rc(p, rc);
     ash_object_free(c.result);
 }
 
 /* A link's NUID means nothing, but that a link that is renamed is known by it. */
-static int keep_nuid(publication *p, ash_object **said)
+static int keep_nuid(ash_jsd_publication *p, ash_object **said)
 {
     ash_json *info = NULL;
     ash_object *with = NULL;
@@ -464,7 +290,7 @@ static int keep_nuid(publication *p, ash_object **said)
     return rc;
 }
 
-static int read_said(publication *p, ash_object **out)
+static int read_said(ash_jsd_publication *p, ash_object **out)
 {
     const ash_nats_message *m = p->message;
     ash_js_meta_text text = {.store = p->store, .data = m->data, .len = m->len};
@@ -481,14 +307,14 @@ static int read_said(publication *p, ash_object **out)
     return rc;
 }
 
-static void take_meta(publication *p)
+static void take_meta(ash_jsd_publication *p)
 {
     ash_object *said = NULL;
-    if (was_told(p))
+    if (ash__jsd_was_told(p))
         return;
     int rc = read_said(p, &said);
     if (rc != 0)
-        refuse_rc(p, rc);
+        ash__jsd_refuse_rc(p, rc);
     else
         change_object(p, p->bound, said);
     ash_object_free(said);
@@ -497,7 +323,7 @@ static void take_meta(publication *p)
 /* ---- the subject ---- */
 
 /* false: nobody listens there, or it was told why not. */
-static bool find_store(publication *p, bool *served)
+static bool find_store(ash_jsd_publication *p, bool *served)
 {
     ash_op op = ash__jsd_op();
     int rc = ash__object_store_name_check(p->store, &p->err) == 0
@@ -506,13 +332,13 @@ static bool find_store(publication *p, bool *served)
                  : ASH_ENOTFOUND;
     *served = rc != ASH_ENOTFOUND;
     if (rc != 0 && *served)
-        refuse_rc(p, rc);
+        ash__jsd_refuse_rc(p, rc);
     return rc == 0;
 }
 
 bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m)
 {
-    publication p = {.client = c, .message = m, .err = ASH_ERROR_INIT};
+    ash_jsd_publication p = {.client = c, .message = m, .err = ASH_ERROR_INIT};
     const char *start = m->subject + strlen("$O.");
     p.store = ash__strndup(start, strcspn(start, "."));
     ash_jsd_kind kind = ash__jsd_filter_read(p.store, m->subject, &p.name);
@@ -520,7 +346,7 @@ bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m)
     if (kind == ASH_JSD_CHUNKS)
         p.put = ash__jsd_put_take(c->jetstream, p.store, p.name, &p.busy);
     bool found = served && (p.put != NULL || p.busy || find_store(&p, &served));
-    if (found && read_headers(&p)) {
+    if (found && ash__jsd_publication_read(&p)) {
         if (kind == ASH_JSD_CHUNKS)
             take_chunk(&p);
         else
