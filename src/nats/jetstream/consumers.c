@@ -192,13 +192,13 @@ static void describe(ash_jsd_consumer *k, const ash_jsd_request *r, const ash_js
     k->active_ms = k->heard_ms = ash__clock_ms();
 }
 
+/* The source has the store that the request was bound to. */
 static int open_source(ash_jsd_request *r, const ash_jsd_source_request *source,
                        ash_jsd_consumer *k, ash_error *err)
 {
-    ash_object_store *s = NULL;
-    ash_op op = ash__jsd_op();
-    int rc = ash_object_manager_bind(r->client->jetstream->manager, r->store, &op, &s, err);
-    return rc == 0 ? ash__jsd_source_open(r->client, s, source, &k->source, err) : rc;
+    ash_object_store *s = r->bound;
+    r->bound = NULL;
+    return ash__jsd_source_open(r->client, s, source, &k->source, err);
 }
 
 static void put_consumer(const ash_jsd_client *c, ash_jsd_consumer *k, ash_buffer *out)
