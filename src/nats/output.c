@@ -149,7 +149,7 @@ static bool push(ash_nats_output *o, struct iovec **iov, size_t *count)
 
 bool ash__nats_output_push(ash_nats_output *o)
 {
-    struct iovec *none = NULL;
+    struct iovec nothing, *none = &nothing;
     size_t count = 0;
     if (o->failed)
         return false;
