@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a test program of the contract suite on a folder that `ashlar serve` holds.
 
-usage: served.py ASHLAR folder|address|standalone|door PROGRAM
+usage: served.py ASHLAR folder|address|standalone|door PROGRAM [ARGUMENT]…
 
 folder:  the program opens the folder, and must find its way to the server through the socket in it.
 address: the program is given the server's mongodb:// URI.
@@ -17,7 +17,7 @@ import tempfile
 
 
 def main():
-    ashlar, way, program = sys.argv[1:4]
+    ashlar, way, *program = sys.argv[1:]
     folder = tempfile.mkdtemp(prefix="ash-served-")
     options = {"standalone": ["--standalone"], "door": ["--nats", "127.0.0.1:0"]}.get(way, [])
     server = subprocess.Popen([ashlar, "-s", folder, "serve", "--mongo", "127.0.0.1:0", *options], stdout=subprocess.PIPE, text=True)
@@ -30,7 +30,7 @@ def main():
             uri = server.stdout.readline().strip()
         store = folder if way == "folder" else uri
         env = dict(os.environ, ASH_TEST_STORE=store, ASH_BUCKET_STORE=store, ASH_TREE_STORE=store, ASH_OBJECT_STORE=store)
-        return subprocess.run([program], env=env, check=False).returncode
+        return subprocess.run(program, env=env, check=False).returncode
     finally:
         server.terminate()
         server.wait(timeout=30)
