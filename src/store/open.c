@@ -60,6 +60,8 @@ static int no_backend(const char *uri, ash_error *err)
         has_prefix(uri, ASH_REACH_SCHEME))
         return ash__fail(err, ASH_EUNSUPPORTED,
                          "this build has no MongoDB backend (built without libmongoc)");
+    if (has_prefix(uri, "nats://") || has_prefix(uri, "tls://"))
+        return ash__fail(err, ASH_EUNSUPPORTED, "a NATS server has object stores alone");
     if (colon != NULL && !has_prefix(uri, "file://"))
         return ash__fail(err, ASH_EUNSUPPORTED, "this build has no backend for %.*s:// URIs",
                          (int)(colon - uri), uri);

@@ -201,7 +201,9 @@ static void test_store_store__unknown_uris_name_what_is_missing(void **state)
     ash_store *store = NULL;
     (void)state;
     assert_int_equal(ash_store_open("nats://localhost", NULL, &store, &err), ASH_EUNSUPPORTED);
-    assert_string_equal(err.text, "this build has no backend for nats:// URIs");
+    assert_string_equal(err.text, "a NATS server has object stores alone");
+    assert_int_equal(ash_store_open("ftp://localhost", NULL, &store, &err), ASH_EUNSUPPORTED);
+    assert_string_equal(err.text, "this build has no backend for ftp:// URIs");
     assert_int_equal(ash_store_open("mongodb://localhost/", NULL, &store, &err), ASH_EUNSUPPORTED);
     assert_string_equal(err.text, "this build has no MongoDB backend (built without libmongoc)");
     assert_int_equal(ash_store_open("./files", NULL, &store, &err), ASH_EUNSUPPORTED);
