@@ -6,6 +6,14 @@ store=$scratch/store
 a() {
     "$ASHLAR" -s "$store" "$@" 7>&- 8>&-
 }
+wait_for_door() {
+    tries=0
+    while [ ! -S "$store/ashlar.guest.sock" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 1000 ]
+        sleep 0.05
+    done
+}
 # A put that holds the folder until end_holder.
 begin_holder() { # NAME
     rm -rf "$store" "$scratch/slow"
@@ -17,12 +25,7 @@ begin_holder() { # NAME
     exec 8>"$scratch/slow"
     head -c 1000000 /dev/urandom >"$scratch/part"
     cat "$scratch/part" >&8
-    tries=0
-    while [ ! -S "$store/ashlar.guest.sock" ]; do
-        tries=$((tries + 1))
-        [ $tries -lt 1000 ]
-        sleep 0.05
-    done
+    wait_for_door
 }
 end_holder() {
     exec 8>&-
@@ -93,6 +96,26 @@ case_a_guest_with_threads() {
     wait "$holder"
     [ ! -e "$store/ashlar.guest.shut" ]
     grep -q '^300 new' "$scratch/guest.out"
+}
+
+# Whoever reads to the end is a guest of the one who writes: neither waits for the other.
+case_from_one_to_the_other() {
+    rm -rf "$store"
+    head -c 1000000 /dev/urandom >"$scratch/part"
+    a put - one <"$scratch/part"
+    "$ASHLAR" -s "$store" cat one | { # not by a(), whose shell would keep the pipe open
+        wait_for_door
+        timeout 50 "$ASHLAR" -s "$store" put - two
+    }
+    a cat two | cmp - "$scratch/part"
+    a object add things >"$scratch/add"
+    a object put things "$scratch/part" --name one
+    "$ASHLAR" -s "$store" object get things one -O - | {
+        wait_for_door
+        timeout 50 "$ASHLAR" -s "$store" object put things --name two
+    }
+    a object get things two -O - | cmp - "$scratch/part"
+    a check
 }
 
 # A holder that was killed leaves its socket; the next one makes a new one.

@@ -125,6 +125,9 @@ void ash__cmd_print_size(char *buf, size_t size, int64_t bytes); /* "1.2 GiB" */
 /* Write to standard output, past its buffer; an ash_output's write, whose ctx is not used.  Ends
  * with ASH_EINTERRUPTED when the reader does not read and somebody interrupts. */
 int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err);
+/* Flush standard output, and when it had bytes, end it: who reads them to their end may be somebody
+ * we are about to wait for. */
+void ash__cmd_end_bytes(void);
 /* Directly after a print to standard output: if that failed, its errno is kept for
  * ash__cmd_finish_output(), which may come after much else has set another. */
 void ash__cmd_keep_output_error(void);

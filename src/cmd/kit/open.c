@@ -45,8 +45,8 @@ void ash__cmd_close_store(ash_store *store)
     for (size_t i = 0; store != NULL && i < ASH_ARRAY_LEN(opened); i++) {
         if (opened[i].store != store)
             continue;
-        /* Whoever reads our output need not wait for guests. */
-        (void)ash__cmd_flush_output();
+        /* Whoever reads our output need not wait for guests, and may be one. */
+        ash__cmd_end_bytes();
         ash__guests_end(opened[i].guests);
         opened[i].store = NULL;
     }

@@ -9,6 +9,7 @@
 #include "cmd/kit/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -21,6 +22,8 @@ enum { SHOWN_MAX = 300 }; /* bytes of a name in a message */
 
 /* Why the first write to standard output failed: stdio remembers no more than that one did. */
 static atomic_int output_errno;
+/* Bytes, after which nothing else is printed. */
+static atomic_bool output_is_bytes;
 
 void ash__cmd_keep_output_error(void)
 {
@@ -240,6 +243,7 @@ int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err)
 {
     const char *at = data;
     (void)ctx;
+    atomic_store(&output_is_bytes, true);
     /* Lines that were printed come before the bytes. */
     if (!ash__cmd_flush_output())
         return ash__fail_errno(err, atomic_load(&output_errno), "cannot write to standard output");
@@ -258,6 +262,17 @@ int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err)
         len -= put > 0 ? (size_t)put : 0;
     }
     return 0;
+}
+
+void ash__cmd_end_bytes(void)
+{
+    if (!ash__cmd_flush_output() || !atomic_load(&output_is_bytes))
+        return;
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0)
+        return;
+    (void)dup2(nowhere, STDOUT_FILENO);
+    close(nowhere);
 }
 
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code)
