@@ -285,6 +285,15 @@ case_mistakes_are_said() {
     done
 }
 
+case_files_of_addresses() {
+    ! "$ASHLAR" -s nats://127.0.0.1:1 object ls >"$scratch/refused" 2>&1
+    ! grep -q 'lacks JetStream' "$scratch/refused" || return 0
+    for option in creds nkey tlsca; do
+        refused 4 "$ASHLAR" -s nats://127.0.0.1:1 object ls --$option "$scratch/none"
+        grep -q "$scratch/none: No such file or directory$" "$scratch/refused"
+    done
+}
+
 case_pipes_and_interruptions() {
     fresh
     head -c 5000000 /dev/zero | o put pictures --name zeros

@@ -2,11 +2,14 @@
 #include "object/jetstream/connection.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "object/jetstream/nkey.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     CONNECT_MS = 5000,
@@ -151,10 +154,22 @@ static natsStatus set_identity(natsOptions *opts, const ash_nats_address *a, con
     return a->user != NULL ? natsOptions_SetUserInfo(opts, a->user, a->password) : NATS_OK;
 }
 
+/* The library says no more than that something is wrong. */
+static int check_files(const ash_nats_address *a, ash_error *err)
+{
+    const char *const files[] = {a->creds, a->tls_ca, a->tls_cert, a->tls_key};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (files[i] != NULL && access(files[i], R_OK) != 0)
+            return ash__fail_errno(err, errno, "cannot read %s", files[i]);
+    return 0;
+}
+
 static int configure(natsOptions *opts, const ash_nats_address *a, ash_js *js, ash_error *err)
 {
     char public_key[ASH_NKEY_PUBLIC_BYTES] = "";
-    int rc = a->nkey != NULL ? ash__nkey_public(a->nkey, public_key, err) : 0;
+    int rc = check_files(a, err);
+    if (rc == 0 && a->nkey != NULL)
+        rc = ash__nkey_public(a->nkey, public_key, err);
     if (rc != 0)
         return rc;
     natsStatus s = set_servers(opts, a);
