@@ -249,9 +249,8 @@ int ash_tree_copy(ash_tree *tree, const char *from, const ash_tree_when *when, c
  * it is pruned.  Up to 10,000 entries (through a server 2,500) go in one commit.  Of more, what lies
  * in the folder goes first, in commits of up to 1,000, each folder after what lies in it, with the
  * time of the first: whoever looks meanwhile finds some of them, and after a failure the same call
- * does the rest, and ash_tree_undelete() brings back what went, by then or before; rights are asked for all before the first goes.  So it is
- * with fewer, in smaller commits, where the disk is too full for one: what fits goes, down to one
- * entry, before it is ASH_ENOSPC.  With op->transaction: all at once, and all in memory. */
+ * does the rest, and ash_tree_undelete() brings back what went, by then or before; rights are asked for all before the first goes.  With op->transaction: all at once,
+ * and all in memory. */
 int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_options *opts,
                     const ash_op *op, ash_error *err);
 

@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-enum { BATCH = ASH_TREE_BATCH, SCARCE_BATCH = 64 };
+enum { BATCH = ASH_TREE_BATCH };
 
 typedef struct emptying {
     ash_tree *tree;
@@ -26,9 +26,7 @@ typedef struct emptying {
     bool only_rights;       /* nothing goes yet */
     ash_tree_chain open;    /* down to the folder that the listing is in */
     size_t outside;         /* of them, down to the one that is emptied, itself included */
-    ash_tree_entries batch; /* to go with the next commit, … */
-    ash_tree_entries part;  /* … or some of them: borrowed */
-    size_t most;            /* in a batch */
+    ash_tree_entries batch; /* to go with the next commit */
 } emptying;
 
 /* ---- a commit ---- */
@@ -204,13 +202,13 @@ static int remove_batch(ash_tree_commit *c, void *ctx, ash_error *err)
     const emptying *m = ctx;
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     ash_tree_entries found = ASH_TREE_ENTRIES_INIT;
-    candidates all = {.items = ash__alloc_array(m->part.count, sizeof *all.items)};
+    candidates all = {.items = ash__alloc_array(m->batch.count, sizeof *all.items)};
     int rc = ash__removal_top(c, m->removal, &chain, err);
     c->gone_with = rc == 0 ? &m->removal->top->id : NULL;
     if (rc == 0) /* one of them may be moving elsewhere, by a folder above it */
         rc = ash__commit_claim_shape(c, err);
     if (rc == 0)
-        rc = read_again(c, &m->part, &found, err);
+        rc = read_again(c, &m->batch, &found, err);
     for (size_t i = 0; rc == 0 && i < found.count; i++)
         all.items[all.count++].entry = found.items[i];
     if (all.count > 1)
@@ -229,21 +227,10 @@ static int remove_batch(ash_tree_commit *c, void *ctx, ash_error *err)
 
 /* ---- going through the folder ---- */
 
-/* Those of the batch from first on.  Each goes after what lies in it, also when they go in halves. */
-static int commit_some(emptying *m, size_t first, size_t count, ash_error *err)
-{
-    m->part = (ash_tree_entries){.items = m->batch.items + first, .count = count};
-    int rc = ash__tree_change(m->tree, m->opts, &m->op, remove_batch, m, err);
-    if (rc != ASH_ENOSPC || !m->removal->scarce || count == 1)
-        return rc;
-    m->most = count / 2;
-    rc = commit_some(m, first, count / 2, err);
-    return rc == 0 ? commit_some(m, first + count / 2, count - count / 2, err) : rc;
-}
-
 static int commit_batch(emptying *m, ash_error *err)
 {
-    int rc = m->batch.count > 0 ? commit_some(m, 0, m->batch.count, err) : 0;
+    int rc =
+        m->batch.count > 0 ? ash__tree_change(m->tree, m->opts, &m->op, remove_batch, m, err) : 0;
     ash__entries_release(&m->batch);
     return rc;
 }
@@ -256,7 +243,9 @@ static int let_go(emptying *m, ash_tree_entry *e, ash_error *err)
         return 0;
     }
     ash__entries_add(&m->batch, e);
-    return m->batch.count >= m->most ? commit_batch(m, err) : 0;
+    /* Each folder that one of them lies in is a find. */
+    size_t most = m->tree->finds_max != 0 ? m->tree->finds_max : BATCH;
+    return m->batch.count >= most ? commit_batch(m, err) : 0;
 }
 
 static int leave_folders(emptying *m, const bson_value_t *until, ash_error *err)
@@ -310,17 +299,13 @@ int ash__removal_empty(ash_tree *tree, ash_tree_removal *r, const ash_tree_chang
 {
     emptying m = {.tree = tree, .removal = r, .opts = opts, .op = ash__op_of(op)};
     int rc = 0;
-    /* Each folder that one of them lies in is a find. */
-    m.most = r->scarce ? SCARCE_BATCH : tree->finds_max != 0 ? tree->finds_max : BATCH;
     if (m.op.principal != NULL) { /* all of them first, as in one commit */
         m.only_rights = true;
         rc = go_through(&m, err);
         m.only_rights = false;
     }
-    /* The last commit waits for the disk, and for all before it; but on a full one each has to be
-     * told whether it fits. */
-    if (!r->scarce)
-        m.op.durability = ASH_DURABILITY_INTERVAL;
+    /* The last commit waits for the disk, and for all before it. */
+    m.op.durability = ASH_DURABILITY_INTERVAL;
     if (rc == 0)
         rc = go_through(&m, err);
     ash__entries_release(&m.batch);

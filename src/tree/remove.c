@@ -104,8 +104,7 @@ static int remove_entry(ash_tree_commit *c, void *ctx, ash_error *err)
     if (rc == 0)
         rc = ash__subtree_read(c->tree, ash_tree_entry_copy(ash__chain_last(&chain)), 0, &c->op,
                                &below, err);
-    r->count = below.count;
-    r->too_many = rc == 0 && c->opts->recursive && (below.more || (r->scarce && below.count > 1));
+    r->too_many = rc == 0 && below.more && c->opts->recursive;
     if (rc == 0 && !r->too_many)
         rc = ash__subtree_require(c->tree, &below, &chain, ASH_TREE_WRITE, &c->op, err);
     if (rc == 0 && !r->too_many)
@@ -113,15 +112,6 @@ static int remove_entry(ash_tree_commit *c, void *ctx, ash_error *err)
     ash__subtree_release(&below);
     ash__chain_release(&chain);
     return rc;
-}
-
-/* What did not fit on a full disk may fit in parts. */
-static bool goes_in_parts(ash_tree_removal *r, const ash_tree_change_options *opts)
-{
-    bool parts = !r->whole && !r->scarce && opts->recursive && r->count > 1;
-    r->scarce = r->scarce || parts;
-    r->too_many = r->too_many || parts;
-    return parts;
 }
 
 int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_options *opts,
@@ -139,8 +129,6 @@ int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_opti
         rc = ash__tree_change(tree, &o, op, remove_entry, &r, err);
         if (rc == 0 && r.too_many)
             rc = ash__removal_empty(tree, &r, &o, op, err);
-        if (rc == ASH_ENOSPC && goes_in_parts(&r, &o))
-            rc = 0;
     }
     if (rc == 0 && r.too_many)
         rc = ash__fail(err, ASH_ECONFLICT, "%s is filled as fast as it is emptied", path);

@@ -13,8 +13,6 @@ typedef struct ash_tree_removal {
     const ash_tree_path *path;
     bool whole;          /* in a caller's transaction: all at once */
     bool too_many;       /* result of a run: nothing was done, as that was too much for it */
-    bool scarce;         /* a commit found the disk full: smaller ones may fit */
-    size_t count;        /* of entries that the last run was to delete */
     int64_t began_ms;    /* of all its commits: what was deleted together comes back together */
     ash_tree_entry *top; /* what is deleted; own */
 } ash_tree_removal;
@@ -23,8 +21,7 @@ typedef struct ash_tree_removal {
 int ash__removal_top(ash_tree_commit *c, ash_tree_removal *r, ash_tree_chain *chain,
                      ash_error *err);
 /* Many commits: what lies in the folder goes, a folder after what lies in it.  What others put there
- * meanwhile may be left, as may folders that they put it into.  Where room is scarce the commits are
- * small, and get smaller, down to one entry, as far as they do not fit: ASH_ENOSPC from then on. */
+ * meanwhile may be left, as may folders that they put it into. */
 int ash__removal_empty(ash_tree *tree, ash_tree_removal *r, const ash_tree_change_options *opts,
                        const ash_op *op, ash_error *err);
 

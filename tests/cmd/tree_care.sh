@@ -426,39 +426,4 @@ case_a_damaged_row_of_a_content() {
     store=$scratch/store
 }
 
-# A folder goes on a full disk as its files would one by one: in commits that fit.
-case_a_folder_on_a_full_disk() {
-    mkdir "$scratch/disk"
-    mount -t tmpfs -o size=24m tmpfs "$scratch/disk" 2>"$scratch/err" || skip "this account may not mount"
-    store=$scratch/disk/store
-    mkdir -p "$scratch/many/sub"
-    for i in $(seq 1 1000); do
-        echo "content $i $(seq 1 100 | tr '\n' ' ')" >"$scratch/many/sub/$i"
-    done
-    set +e # it would count for nothing in front of ||
-    (set -e && fill_and_remove)
-    status=$?
-    set -e
-    store=$scratch/store
-    umount "$scratch/disk"
-    return $status
-}
-fill_and_remove() {
-    t -q put -r "$scratch/many" d
-    for bytes in 1000000 100000 3000; do
-        number=0
-        while [ $number -lt 40 ] && head -c $bytes /dev/urandom | t -q put - fill/$bytes/$number 2>"$scratch/err"; do
-            number=$((number + 1))
-        done
-    done
-    t rm d/sub/1
-    t rm -r d
-    expect_status 4 t ls d
-    t check
-    t -q prune --last 0
-    t -q gc --min-age 0
-    t -q put -r "$scratch/many" d
-    t check
-}
-
 run_cases
