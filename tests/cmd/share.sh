@@ -131,19 +131,4 @@ case_after_a_kill() {
     a check
 }
 
-# Whoever comes while the store is made waits for it.
-case_first_puts_at_once() {
-    for round in $(seq 1 20); do
-        rm -rf "$store"
-        for i in 1 2 3; do
-            "$ASHLAR" -s "$store" -q tree put "$0" "d/$i" 2>"$scratch/err.$i" &
-            eval "first$i=$!"
-        done
-        wait "$first1"
-        wait "$first2"
-        wait "$first3"
-        [ "$("$ASHLAR" -s "$store" tree ls d | tr '\n' ' ')" = '1 2 3 ' ]
-    done
-}
-
 run_cases
