@@ -29,7 +29,7 @@ typedef struct ash_jsd_census {
 
 /* A meta message that was acknowledged, to know it again when its client did not hear that. */
 typedef struct ash_jsd_told {
-    uint64_t sum; /* of the store and the message's id; 0: none */
+    uint64_t sum; /* of the store, when it was made and the message's id; 0: none */
     uint64_t sequence;
 } ash_jsd_told;
 

@@ -133,21 +133,38 @@ bool ash__jsd_publication_read(ash_jsd_publication *p)
 
 /* ---- meta messages that came before ---- */
 
-static uint64_t sum_of_id(const ash_jsd_publication *p)
+/* Of this store, and of none of its name that was there before: what that one took went with it.
+ * 0: it has no id. */
+static int sum_of_id(ash_jsd_publication *p, uint64_t *sum)
 {
-    char *text = ash__sprintf("%s.%s", p->store, p->id);
-    uint64_t sum = ash__checksum(text, strlen(text)) | 1;
+    ash_object_status *st = NULL;
+    ash_op op = ash__jsd_op();
+    *sum = 0;
+    if (p->id[0] == '\0')
+        return 0;
+    int rc = ash_object_store_status(p->bound, &op, &st, &p->err);
+    if (rc != 0)
+        return rc;
+    char *text =
+        ash__sprintf("%s.%" PRId64 ".%s", p->store, ash_object_status_created_ms(st), p->id);
+    *sum = ash__checksum(text, strlen(text)) | 1;
     ash__free(text);
-    return sum;
+    ash_object_status_free(st);
+    return 0;
 }
 
 bool ash__jsd_was_told(ash_jsd_publication *p)
 {
     ash_jetstream *j = p->client->jetstream;
-    uint64_t sum = p->id[0] != '\0' ? sum_of_id(p) : 0, sequence = 0;
+    uint64_t sequence = 0;
+    int rc = sum_of_id(p, &p->id_sum);
+    if (rc != 0) {
+        ash__jsd_refuse_rc(p, rc);
+        return true;
+    }
     ash__mutex_lock(&j->mutex);
-    for (int i = 0; sum != 0 && i < ASH_JSD_TOLD; i++)
-        if (j->told[i].sum == sum)
+    for (int i = 0; p->id_sum != 0 && i < ASH_JSD_TOLD; i++)
+        if (j->told[i].sum == p->id_sum)
             sequence = j->told[i].sequence;
     ash__mutex_unlock(&j->mutex);
     if (sequence != 0)
@@ -158,11 +175,10 @@ bool ash__jsd_was_told(ash_jsd_publication *p)
 void ash__jsd_note_told(ash_jsd_publication *p, uint64_t sequence)
 {
     ash_jetstream *j = p->client->jetstream;
-    if (p->id[0] == '\0')
+    if (p->id_sum == 0)
         return;
-    uint64_t sum = sum_of_id(p);
     ash__mutex_lock(&j->mutex);
-    j->told[j->next_told] = (ash_jsd_told){sum, sequence};
+    j->told[j->next_told] = (ash_jsd_told){p->id_sum, sequence};
     j->next_told = (j->next_told + 1) % ASH_JSD_TOLD;
     ash__mutex_unlock(&j->mutex);
 }

@@ -14,6 +14,7 @@ typedef struct ash_jsd_publication {
     char *store;
     char *name; /* the NUID, or the object's name */
     char id[256], expected_id[256];
+    uint64_t id_sum; /* of a meta message's, by which it is known again; 0: it has none */
     bool expects_sequence;
     uint64_t expected;
     int64_t ttl_ms;          /* from when it came */
@@ -34,7 +35,8 @@ void ash__jsd_refuse_rc(ash_jsd_publication *p, int rc);
 /* Everything that a header asks for is known, or the message is refused: false. */
 bool ash__jsd_publication_read(ash_jsd_publication *p);
 
-/* A meta message that came before, by its id: it is acknowledged as it was then. */
+/* A meta message that came before, by its id: it is acknowledged as it was then.  Also true when
+ * that cannot be found out: then it was refused. */
 bool ash__jsd_was_told(ash_jsd_publication *p);
 void ash__jsd_note_told(ash_jsd_publication *p, uint64_t sequence);
 

@@ -102,6 +102,22 @@ static void test_nats_jetstream_puts__again(void **state)
     assert_true(door_has(d, "a", 'a', 200));
 }
 
+/* What a store of that name took before it was deleted is not there any more. */
+static void test_nats_jetstream_puts__again_in_a_new_store(void **state)
+{
+    door *d = *state;
+    const char *config = "{\"name\":\"OBJ_s\",\"subjects\":[\"$O.s.C.>\",\"$O.s.M.>\"]}";
+    door_object o = {.name = "a", .nuid = "N1", .fill = 'a', .size = 10, .chunks = 1};
+    o.headers = "Nats-Msg-Id: N1.meta\r\n";
+    (void)door_chunk(&d->c, "N1", NULL, 'a', 10);
+    assert_int_equal(door_sequence(door_meta(&d->c, &o)), 1);
+    assert_int_equal(door_error(door_ask(&d->c, "$JS.API.STREAM.DELETE.OBJ_s", "")), 0);
+    assert_int_equal(door_error(door_ask(&d->c, "$JS.API.STREAM.CREATE.OBJ_s", config)), 0);
+    (void)door_chunk(&d->c, "N1", NULL, 'a', 10);
+    assert_int_equal(door_sequence(door_meta(&d->c, &o)), 1);
+    assert_true(door_has(d, "a", 'a', 10));
+}
+
 static void test_nats_jetstream_puts__from_another_connection(void **state)
 {
     door *d = *state;
@@ -312,6 +328,7 @@ int main(void)
         T(uneven_chunks),
         T(what_does_not_fit_is_refused),
         T(again),
+        T(again_in_a_new_store),
         T(from_another_connection),
         T(bytes_of_an_object_stay),
         T(compare_and_set),
