@@ -131,6 +131,12 @@ static int change_holder(change *c, const ash_object *holder)
     return set_expiry(c, ash__object_describe(c->store, &r, c->said, &c->result, &c->p->err));
 }
 
+/* Who says other bytes than those that are there means a put that never came. */
+static bool has_other_bytes(const ash_object *holder, const ash_object *said)
+{
+    return holder->size != said->size || strcmp(holder->digest, said->digest) != 0;
+}
+
 static int put_empty(change *c)
 {
     ash_object_writer *w = NULL;
@@ -151,7 +157,11 @@ static int put_known(change *c)
     ash_error own = ASH_ERROR_INIT;
     ash_object *holder = NULL;
     int rc = ash__object_find_nuid(c->store, c->said->nuid, &c->op, &holder, &own);
-    if (rc == 0)
+    if (rc == 0 && has_other_bytes(holder, c->said))
+        rc = ash__fail(&c->p->err, ASH_ECORRUPT,
+                       "the bytes that are there (%.64s) are not those of %.200s", c->said->nuid,
+                       c->said->name);
+    else if (rc == 0)
         rc = change_holder(c, holder);
     else if (rc == ASH_ENOTFOUND)
         rc = put_empty(c);

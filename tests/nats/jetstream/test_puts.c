@@ -118,6 +118,24 @@ static void test_nats_jetstream_puts__again_in_a_new_store(void **state)
     assert_true(door_has(d, "a", 'a', 10));
 }
 
+/* A meta message is no leave to call bytes that are there others. */
+static void test_nats_jetstream_puts__other_bytes_than_are_there(void **state)
+{
+    door *d = *state;
+    (void)door_put(&d->c, "a", "N1", 'a', 1000);
+    door_object o = {.name = "a", .nuid = "N1", .fill = 'a', .size = 999, .chunks = 1};
+    assert_int_equal(door_error(door_meta(&d->c, &o)), 10077);
+    o.size = 1000;
+    o.fill = 'b';
+    assert_int_equal(door_error(door_meta(&d->c, &o)), 10077);
+    o.name = "b";
+    assert_int_equal(door_error(door_meta(&d->c, &o)), 10077);
+    assert_true(door_has(d, "a", 'a', 1000));
+    o.fill = 'a';
+    assert_int_equal(door_sequence(door_meta(&d->c, &o)), 2);
+    assert_true(door_has(d, "b", 'a', 1000));
+}
+
 static void test_nats_jetstream_puts__from_another_connection(void **state)
 {
     door *d = *state;
@@ -329,6 +347,7 @@ int main(void)
         T(what_does_not_fit_is_refused),
         T(again),
         T(again_in_a_new_store),
+        T(other_bytes_than_are_there),
         T(from_another_connection),
         T(bytes_of_an_object_stay),
         T(compare_and_set),
