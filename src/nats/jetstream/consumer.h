@@ -15,6 +15,7 @@
 
 enum {
     ASH_JSD_REQUESTS = 512,                 /* of a pull consumer, at once */
+    ASH_JSD_TEXT_BYTES = 1024 * 1024,       /* of what a client's consumers keep of its words */
     ASH_JSD_WINDOW_FIRST = 2 * 1024 * 1024, /* bytes … */
     ASH_JSD_WINDOW_LAST = 32 * 1024 * 1024, /* … at most */
     ASH_JSD_INACTIVE_MS = 5000,             /* a consumer without interest lives so long … */
@@ -47,10 +48,13 @@ typedef struct ash_jsd_consumer {
     uint64_t flow_count;              /* of requests, which their subjects have */
     ash_jsd_pull *pulls;              /* the oldest first */
     int pull_count;
+    size_t bytes; /* of its texts, and its requests' */
 } ash_jsd_consumer;
 
 ash_jsd_consumer *ash__jsd_consumer_find(ash_jsd_client *c, const char *stream, const char *name);
 void ash__jsd_consumer_free(ash_jsd_consumer *k);
+/* Is there room for that much more text of the client's? */
+bool ash__jsd_consumers_have_room(const ash_jsd_client *c, size_t bytes);
 /* It is over for the client, who is told why: a status. */
 void ash__jsd_consumer_end(ash_jsd_client *c, ash_jsd_consumer *k, const char *status);
 /* Those of a stream; stream NULL: all, and nobody is told. */

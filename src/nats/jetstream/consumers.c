@@ -26,6 +26,13 @@ ash_jsd_consumer *ash__jsd_consumer_find(ash_jsd_client *c, const char *stream, 
     return k;
 }
 
+bool ash__jsd_consumers_have_room(const ash_jsd_client *c, size_t bytes)
+{
+    for (const ash_jsd_consumer *k = c->consumers; k != NULL; k = k->next)
+        bytes += k->bytes;
+    return bytes <= ASH_JSD_TEXT_BYTES;
+}
+
 static void free_pull(ash_jsd_pull *p)
 {
     ash__free(p->reply);
@@ -183,6 +190,7 @@ static void describe(ash_jsd_consumer *k, const ash_jsd_request *r, const ash_js
     k->stream = ash__strdup(r->stream);
     k->deliver = deliver[0] != '\0' ? ash__strdup(deliver) : NULL;
     k->config = show_config(config, k->name);
+    k->bytes = strlen(k->config) + strlen(k->name) + strlen(k->stream) + strlen(deliver);
     k->heads = ash__json_truth(config, "headers_only", false);
     k->flow = ash__json_truth(config, "flow_control", false);
     k->heartbeat_ms = ash__json_int(config, "idle_heartbeat", 0) / NS_PER_MS;
@@ -248,7 +256,7 @@ static ash_jsd_error enter(ash_jsd_client *c, ash_jsd_consumer *k)
     ash_jsd_consumer *old = ash__jsd_consumer_find(c, k->stream, k->name);
     if (old != NULL)
         ash__jsd_consumer_end(c, old, NULL);
-    if (c->consumer_count >= ASH_JSD_CONSUMERS)
+    if (c->consumer_count >= ASH_JSD_CONSUMERS || !ash__jsd_consumers_have_room(c, k->bytes))
         return ASH_JSD_TOO_MANY_CONSUMERS;
     k->next = c->consumers;
     c->consumers = k;
@@ -393,7 +401,8 @@ void ash__jsd_consumer_next(ash_jsd_request *r)
         status = "409 Consumer is push based";
     else if (!good)
         status = "400 Bad Request";
-    else if (k->pull_count >= ASH_JSD_REQUESTS)
+    else if (k->pull_count >= ASH_JSD_REQUESTS ||
+             !ash__jsd_consumers_have_room(r->client, strlen(m->reply)))
         status = "409 Exceeded MaxWaiting";
     if (status != NULL) {
         ash__jsd_status(r->client, m->reply, NULL, status, "");
@@ -408,6 +417,7 @@ void ash__jsd_consumer_next(ash_jsd_request *r)
         at = &(*at)->next;
     *at = p;
     k->pull_count++;
+    k->bytes += strlen(p->reply);
     k->active_ms = ash__clock_ms();
     ash__json_free(body);
 }

@@ -107,6 +107,7 @@ static void end_pull(ash_jsd_client *c, ash_jsd_consumer *k, ash_jsd_pull **at, 
     }
     *at = p->next;
     k->pull_count--;
+    k->bytes -= strlen(p->reply);
     ash__free(p->reply);
     ash__free(p);
 }

@@ -275,6 +275,42 @@ static void test_nats_jetstream_consumers__forgotten(void **state)
         assert_true(ash__clock_ms() < end);
 }
 
+/* What a client says of its consumers stays in memory, so there is an end to it. */
+static void test_nats_jetstream_consumers__long_texts(void **state)
+{
+    door *d = *state;
+    enum { LONG = 300 * 1024 };
+    const char *none = "\"ack_policy\":\"none\",\"inactive_threshold\":60000000000";
+    char *words = ash__alloc(LONG + 1), reply[3600], name[16];
+    memset(words, 'x', LONG);
+    words[LONG] = '\0';
+    memset(reply, 'r', sizeof reply - 1);
+    memcpy(reply, "_I.", 3);
+    reply[sizeof reply - 1] = '\0';
+    char *more = ash__sprintf("%s,\"description\":\"%s\"", none, words);
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(name, sizeof name, "c%d", i);
+        assert_int_equal(door_error(create(&d->c, name, "$O.s.C.N9", more)), i < 3 ? 0 : 10026);
+    }
+    /* One of the same name takes its place. */
+    assert_int_equal(door_error(create(&d->c, "c0", "$O.s.C.N9", none)), 0);
+    char *pull = ash__sprintf("PUB $JS.API.CONSUMER.MSG.NEXT.OBJ_s.c0 %s 1\r\n9\r\n", reply);
+    for (int i = 0; i < 130; i++)
+        client_says(&d->c, pull);
+    assert_says(client_hears(&d->c), "409 Exceeded MaxWaiting");
+    while (client_hears_within(&d->c, 300) != NULL)
+        continue;
+    for (int i = 0; i < 3; i++) {
+        char *verb = ash__sprintf("$JS.API.CONSUMER.DELETE.OBJ_s.c%d", i);
+        assert_says(door_ask(&d->c, verb, ""), "\"success\":true");
+        ash__free(verb);
+    }
+    assert_int_equal(door_error(create(&d->c, "c0", "$O.s.C.N9", more)), 0);
+    ash__free(pull);
+    ash__free(more);
+    ash__free(words);
+}
+
 static void test_nats_jetstream_consumers__refused(void **state)
 {
     door *d = *state;
@@ -315,7 +351,8 @@ int main(void)
         T(flow_control), T(watch),
         T(watch_from),   T(watch_beside_puts),
         T(heartbeats),   T(pulled),
-        T(forgotten),    T(refused),
+        T(forgotten),    T(long_texts),
+        T(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
