@@ -2,7 +2,8 @@
 /* Bytes of objects on their way into an archive and back.
  *
  *   here: bytes ──put──▶ archive ──read back, compared──▶ commit here: `archive`, bytes go
- *   here: `archive` ──read, compared──▶ bytes here, unseen ──▶ commit here: bytes ──▶ archive's go
+ *   here: `archive` ──read, compared──▶ bytes here, unseen ──▶ commit here: bytes ──▶ archive's go,
+ *                                                              unless versions have them, too
  *
  * A process that ends in between leaves the object where it was, and bytes at the other end that the
  * next run uses or a sweep takes. */
@@ -98,15 +99,17 @@ static int move_back(archive_run *a, const ash_object *object, ash_error *err)
     ash_object_said said;
     ash_object_writer *w = NULL;
     ash_object_transfer t = {.from = a->store, .to = a->store, .op = a->op};
+    bool needed = false;
     ash__object_said(object, a->store, &said);
     int rc = ash_object_store_open_writer(a->store, &said.meta, NULL, a->op, &w, err);
     if (rc == 0)
         rc = ash__transfer_bytes(&t, object, w, err);
     if (rc == 0)
-        rc = a->store->manager->ops->attach(ash__object_writer_sink(w), object, a->op, err);
+        rc =
+            a->store->manager->ops->attach(ash__object_writer_sink(w), object, a->op, &needed, err);
     ash_object_writer_free(w);
     /* The object has its bytes again; what the archive still has is a copy. */
-    if (rc == 0)
+    if (rc == 0 && !needed)
         (void)ash_object_store_delete(a->archive, object->archive_name, NULL, a->op, NULL, NULL);
     return rc;
 }

@@ -189,10 +189,12 @@ struct ash_object_ops {
                 ash_error *err);
     /* detach: the bytes of this very object (by name and revision, else ASH_ECONFLICT) are elsewhere
      * now, and those here go.  attach: the bytes of a sealed sink, which were put for it, are its
-     * bytes again; then the sink is freed.  Neither is a new revision.  NULL without archive. */
+     * bytes again; then the sink is freed.  *needed: versions still have theirs in the archive, as
+     * the object had.  Neither is a new revision.  NULL without archive. */
     int (*detach)(ash_object_store *s, const ash_object *object, const ash_object_place *place,
                   const ash_op *op, ash_error *err);
-    int (*attach)(ash_object_sink *k, const ash_object *object, const ash_op *op, ash_error *err);
+    int (*attach)(ash_object_sink *k, const ash_object *object, const ash_op *op, bool *needed,
+                  ash_error *err);
     int (*sweep)(ash_object_store *s, const ash_object_sweep_options *opts, const ash_op *op,
                  ash_object_sweep_report *report, ash_error *err);
     /* When the next object, or what is left of one, is over; 0: none ever is.  An end that comes

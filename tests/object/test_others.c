@@ -393,6 +393,43 @@ static void test_object_others__copy_of_an_archived_version(void **state)
     ash_object_store_close(to);
 }
 
+/* Versions that share the bytes of an archived object do not lose them when it has its own again. */
+static void test_object_others__back_beside_an_archived_version(void **state)
+{
+    fixture *f = *state;
+    ash_object_archive_options o = ASH_OBJECT_ARCHIVE_OPTIONS_INIT;
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    ash_object_read_options first = ASH_OBJECT_READ_OPTIONS_INIT;
+    char text[8];
+    support_need(f, archive);
+    ash_object_config config = ASH_OBJECT_CONFIG_INIT;
+    config.keep_last = -1;
+    support_configure(f, &config);
+    ash_object_store *archive = support_store(f, "archive", NULL);
+    put_all(f, f->store, "a", "1");
+    ash_object *before = support_info(f, f->store, "a");
+    assert_ok(ash_object_store_archive(f->store, archive, NULL, NULL, NULL, &f->err), &f->err);
+    meta.description = "changed";
+    assert_ok(ash_object_store_update_meta(f->store, "a", &meta, NULL, NULL, NULL, &f->err),
+              &f->err);
+    o.back = true;
+    assert_ok(ash_object_store_archive(f->store, archive, &o, NULL, NULL, &f->err), &f->err);
+    assert_ok(support_read(f, f->store, "a", text, sizeof text), &f->err);
+    ash_object_store_attach_archive(f->store, archive);
+    first.revision = ash_object_revision(before);
+    uint8_t *got = NULL;
+    size_t len = 0;
+    assert_ok(ash_object_store_get_bytes(f->store, "a", &first, NULL, &got, &len, &f->err),
+              &f->err);
+    assert_int_equal(len, 1);
+    assert_memory_equal(got, "1", 1);
+    ash_object_bytes_free(got);
+    support_expect_sound(f, f->store);
+    ash_object_store_attach_archive(f->store, NULL);
+    ash_object_free(before);
+    ash_object_store_close(archive);
+}
+
 /* The archive is beside it, and nobody attached it. */
 static void test_object_others__copy_of_archived(void **state)
 {
@@ -631,6 +668,7 @@ int main(void)
         T(copy_versions),
         T(copy_of_archived),
         T(copy_of_an_archived_version),
+        T(back_beside_an_archived_version),
         T(copy_versions_to_others),
         T(copy_refuses),
         T(copy_links_over_objects),

@@ -53,6 +53,8 @@ int ash__commit_forget(ash_docs_commit *c, const ash_object *old, ash_error *err
 int ash__commit_forget_version(ash_docs_commit *c, const ash_object *version, ash_error *err);
 /* The file, unless an object or a version has it.  *gone (may be NULL): nobody had it. */
 int ash__commit_drop_bytes(ash_docs_commit *c, const char *nuid, bool *gone, ash_error *err);
+/* Has an object or a version bytes of that NUID in an archive? */
+int ash__commit_needs_archived(ash_docs_commit *c, const char *nuid, bool *out, ash_error *err);
 /* Drivers find the bytes by the name, too. */
 int ash__commit_rename_bytes(ash_docs_commit *c, const ash_object *o, ash_error *err);
 /* Only the document, in its place. */

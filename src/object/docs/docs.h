@@ -106,7 +106,7 @@ int ash__docs_sink_seal(ash_object_sink *k, ash_error *err);
 int ash__docs_sink_digest(ash_object_sink *k, char out[64], ash_error *err);
 int ash__docs_sink_commit(ash_object_sink *k, const ash_object *object, const ash_op *op,
                           ash_object **out, ash_error *err);
-int ash__docs_attach(ash_object_sink *k, const ash_object *object, const ash_op *op,
+int ash__docs_attach(ash_object_sink *k, const ash_object *object, const ash_op *op, bool *needed,
                      ash_error *err);
 void ash__docs_sink_free(ash_object_sink *k);
 

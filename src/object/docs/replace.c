@@ -108,10 +108,9 @@ bson_t *ash__docs_filter_bytes(const char *nuid)
                     "archive", "{", "$exists", BCON_BOOL(false), "}");
 }
 
-static int is_named_in(ash_docs_commit *c, ash_collection *where, const char *nuid, bool *out,
+static int is_found_in(ash_docs_commit *c, ash_collection *where, const bson_t *filter, bool *out,
                        ash_error *err)
 {
-    bson_t *filter = ash__docs_filter_bytes(nuid);
     bson_t *only_id = BCON_NEW("_id", BCON_INT32(1)), doc;
     ash_find_options o = ash__docs_find_options(&c->op);
     o.projection = only_id;
@@ -119,14 +118,31 @@ static int is_named_in(ash_docs_commit *c, ash_collection *where, const char *nu
     if (rc == 0 && *out)
         bson_destroy(&doc);
     bson_destroy(only_id);
-    bson_destroy(filter);
     return rc;
+}
+
+/* As an object or a version. */
+static int is_found(ash_docs_commit *c, const bson_t *filter, bool *out, ash_error *err)
+{
+    int rc = is_found_in(c, c->store->meta, filter, out, err);
+    return rc == 0 && !*out ? is_found_in(c, c->store->versions, filter, out, err) : rc;
 }
 
 static int is_named(ash_docs_commit *c, const char *nuid, bool *out, ash_error *err)
 {
-    int rc = is_named_in(c, c->store->meta, nuid, out, err);
-    return rc == 0 && !*out ? is_named_in(c, c->store->versions, nuid, out, err) : rc;
+    bson_t *filter = ash__docs_filter_bytes(nuid);
+    int rc = is_found(c, filter, out, err);
+    bson_destroy(filter);
+    return rc;
+}
+
+int ash__commit_needs_archived(ash_docs_commit *c, const char *nuid, bool *out, ash_error *err)
+{
+    bson_t *filter = BCON_NEW("nuid", BCON_UTF8(nuid), "deleted", "{", "$exists", BCON_BOOL(false),
+                              "}", "archive", "{", "$exists", BCON_BOOL(true), "}");
+    int rc = is_found(c, filter, out, err);
+    bson_destroy(filter);
+    return rc;
 }
 
 int ash__commit_drop_bytes(ash_docs_commit *c, const char *nuid, bool *gone, ash_error *err)

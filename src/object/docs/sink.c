@@ -178,6 +178,7 @@ typedef struct put_call {
     docs_sink *sink;
     const ash_object *object; /* lent */
     ash_object *result;       /* of the last run */
+    bool needed;              /* likewise: what the archive has, by others */
 } put_call;
 
 static int show_file(docs_sink *k, ash_docs_commit *c, ash_error *err)
@@ -259,6 +260,8 @@ static int take_back(ash_docs_commit *c, void *ctx, ash_error *err)
         rc = show_file(call->sink, c, err);
     if (rc == 0)
         rc = ash__commit_rewrite(c, old, now, err);
+    if (rc == 0)
+        rc = ash__commit_needs_archived(c, old->nuid, &call->needed, err);
     ash_object_free(old);
     ash_object_free(now);
     bson_destroy(&set);
@@ -266,10 +269,12 @@ static int take_back(ash_docs_commit *c, void *ctx, ash_error *err)
 }
 
 int ash__docs_attach(ash_object_sink *base, const ash_object *object, const ash_op *op,
-                     ash_error *err)
+                     bool *needed, ash_error *err)
 {
     docs_sink *k = (docs_sink *)base;
     put_call call = {.sink = k, .object = object};
     ash_docs_change change = {.op = op, .care = true, .fn = take_back, .ctx = &call};
-    return ash__docs_commit(k->store, &change, err);
+    int rc = ash__docs_commit(k->store, &change, err);
+    *needed = call.needed;
+    return rc;
 }
