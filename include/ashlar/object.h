@@ -593,7 +593,7 @@ typedef struct ash_object_archive_report {
 /* Bytes of objects that the rule takes go to another store, of any manager, as objects that are
  * called after their store and nuid; name and info stay here, and who reads is given the bytes from
  * there.  They are read back and compared before those here go, in a commit that looks whether the
- * object is still the same. */
+ * object is still the same.  ASH_EINVAL: they are one store. */
 int ash_object_store_archive(ash_object_store *s, ash_object_store *archive,
                              const ash_object_archive_options *opts, const ash_op *op,
                              ash_object_archive_report *report, ash_error *err);

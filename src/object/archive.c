@@ -184,6 +184,8 @@ int ash_object_store_archive(ash_object_store *s, ash_object_store *archive,
         rc = ash__object_outside(&own, err);
     if (rc == 0)
         rc = ash__object_require(s->manager, s->manager->can.archive, "archiving", err);
+    if (rc == 0 && s->manager == archive->manager && strcmp(s->name, archive->name) == 0)
+        rc = ash__fail(err, ASH_EINVAL, "object store %s cannot be its own archive", s->name);
     if (rc == 0) {
         archive_run a = {.store = s,
                          .archive = archive,

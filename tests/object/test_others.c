@@ -430,6 +430,21 @@ static void test_object_others__back_beside_an_archived_version(void **state)
     ash_object_store_close(archive);
 }
 
+static void test_object_others__own_archive(void **state)
+{
+    fixture *f = *state;
+    ash_object_store *again = NULL;
+    support_need(f, archive);
+    put_all(f, f->store, "a", "1");
+    assert_ok(
+        ash_object_manager_bind(f->manager, ash_object_store_name(f->store), NULL, &again, &f->err),
+        &f->err);
+    assert_int_equal(ash_object_store_archive(f->store, again, NULL, NULL, NULL, &f->err),
+                     ASH_EINVAL);
+    support_expect_list(f, f->store, NULL, "a");
+    ash_object_store_close(again);
+}
+
 /* The archive is beside it, and nobody attached it. */
 static void test_object_others__copy_of_archived(void **state)
 {
@@ -669,6 +684,7 @@ int main(void)
         T(copy_of_archived),
         T(copy_of_an_archived_version),
         T(back_beside_an_archived_version),
+        T(own_archive),
         T(copy_versions_to_others),
         T(copy_refuses),
         T(copy_links_over_objects),
