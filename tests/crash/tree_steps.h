@@ -15,7 +15,6 @@
 #include "rng.h"
 
 enum {
-    TREE_THREADS = 2,
     TREE_PIECE_BYTES = 256 * 1024, /* contents above it are kept in pieces */
     TREE_CONTENTS = 16,
     TREE_CONTENT_BYTES = 1300000 /* the longest */
