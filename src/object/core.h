@@ -29,4 +29,7 @@ int ash__object_find(ash_object_store *s, const char *name, const ash_object_rea
                      const ash_op *op, ash_object_found *out, ash_error *err);
 void ash__object_found_release(ash_object_found *f);
 
+/* What is left to be read, in pieces of at most 1 MiB, none of them empty. */
+int ash__object_read_all(ash_object_reader *r, const ash_output *to, ash_error *err);
+
 #endif

@@ -10,7 +10,7 @@
 enum { PIECE = 1024 * 1024 };
 static const int64_t MEMORY_MAX = (int64_t)1 << 30;
 
-static int pump(ash_object_reader *r, const ash_output *to, ash_error *err)
+int ash__object_read_all(ash_object_reader *r, const ash_output *to, ash_error *err)
 {
     uint8_t *piece = ash__try_alloc(PIECE);
     size_t got = 1;
@@ -36,7 +36,7 @@ int ash_object_store_get(ash_object_store *s, const char *name, const ash_output
         *out = NULL;
     int rc = ash_object_store_open_reader(s, name, opts, op, &r, err);
     if (rc == 0)
-        rc = pump(r, to, err);
+        rc = ash__object_read_all(r, to, err);
     if (rc == 0 && out != NULL)
         *out = ash_object_copy(ash_object_reader_object(r));
     ash_object_reader_free(r);

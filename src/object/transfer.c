@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "object/transfer.h"
 
-#include "base/mem.h"
 #include "bucket/hasher.h"
 
 #include <string.h>
-
-enum { PIECE = 1024 * 1024 };
 
 void ash__object_said_meta(const ash_object *o, ash_object_said *out)
 {
@@ -40,22 +37,16 @@ static int report(ash_object_transfer *t, size_t more, ash_error *err)
     return ash__fail(err, ASH_EINTERRUPTED, "stopped");
 }
 
-static int pump(ash_object_transfer *t, ash_object_reader *r, ash_object_writer *w, ash_error *err)
+typedef struct passing {
+    ash_object_transfer *transfer;
+    ash_object_writer *writer;
+} passing;
+
+static int pass_on(void *ctx, const void *data, size_t len, ash_error *err)
 {
-    uint8_t *piece = ash__try_alloc(PIECE);
-    size_t got = 1;
-    int rc = 0;
-    if (piece == NULL)
-        return ash__fail(err, ASH_ENOMEM, "no memory for %d bytes", PIECE);
-    while (rc == 0 && got > 0) {
-        rc = ash_object_reader_read(r, piece, PIECE, &got, err);
-        if (rc == 0)
-            rc = ash_object_writer_write(w, piece, got, err);
-        if (rc == 0)
-            rc = report(t, got, err);
-    }
-    ash__free(piece);
-    return rc;
+    passing *p = ctx;
+    int rc = ash_object_writer_write(p->writer, data, len, err);
+    return rc == 0 ? report(p->transfer, len, err) : rc;
 }
 
 /* Digests of two kinds cannot be compared: then the source's was, while it was read. */
@@ -88,30 +79,24 @@ int ash__transfer_bytes(ash_object_transfer *t, const ash_object *object, ash_ob
                         ash_error *err)
 {
     ash_object_reader *r = NULL;
+    passing p = {t, w};
     int rc = open_reader(t, object, &r, err);
     if (rc == 0)
-        rc = pump(t, r, w, err);
+        rc = ash__object_read_all(r, &(ash_output){&p, pass_on}, err);
+    if (rc == 0)
+        rc = report(t, 0, err);
     ash_object_reader_free(r);
     if (rc == 0)
         rc = ash_object_writer_seal(w, err);
     return rc == 0 ? compare(object, w, err) : rc;
 }
 
-static int hash_all(ash_object_reader *r, ash_hasher *h, ash_error *err)
+static int hash(void *hasher, const void *data, size_t len, ash_error *err)
 {
-    uint8_t *piece = ash__try_alloc(PIECE);
-    size_t got = 1;
-    int rc = 0;
-    if (piece == NULL)
-        return ash__fail(err, ASH_ENOMEM, "no memory for %d bytes", PIECE);
-    while (rc == 0 && got > 0) {
-        rc = ash_object_reader_read(r, piece, PIECE, &got, err);
-        if (rc == 0)
-            ash__hasher_add(h, piece, got);
-        ash__hasher_drain(h, 0);
-    }
-    ash__free(piece);
-    return rc;
+    (void)err;
+    ash__hasher_add(hasher, data, len);
+    ash__hasher_drain(hasher, 0); /* the piece is written over */
+    return 0;
 }
 
 int ash__transfer_digest(ash_object_transfer *t, const ash_object *object, ash_digest_kind kind,
@@ -124,7 +109,7 @@ int ash__transfer_digest(ash_object_transfer *t, const ash_object *object, ash_d
                  ? open_reader(t, object, &r, err)
                  : ash__fail(err, ASH_EUNSUPPORTED, "no such digest");
     if (rc == 0)
-        rc = hash_all(r, h, err);
+        rc = ash__object_read_all(r, &(ash_output){h, hash}, err);
     if (rc == 0) {
         ash__hasher_finish(h, &d);
         ash__digest_text_from_hex(kind, ash__digests_get(&d, kind), out);

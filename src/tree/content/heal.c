@@ -45,24 +45,8 @@ static bool lists(const ash_form *f, const ash_form_part *parts, size_t count)
 
 /* ---- what stands on what ---- */
 
-typedef struct closure {
-    ash_id_set seen;
-    ash_content_id *ids; /* of `seen`, in the order in which they came */
-    size_t count, capacity;
-} closure;
-
-static void add(void *ctx, const ash_content_id *id)
-{
-    closure *k = ctx;
-    if (ash__id_set_has(&k->seen, id))
-        return;
-    ash__id_set_add(&k->seen, id);
-    k->ids = ash__grow_array(k->ids, k->count, &k->capacity, sizeof *k->ids);
-    k->ids[k->count++] = *id;
-}
-
 /* Adds what some of them are made of. */
-static int follow(ash_contents *c, closure *k, size_t first, size_t count, const ash_op *op,
+static int follow(ash_contents *c, ash_id_queue *q, size_t first, size_t count, const ash_op *op,
                   ash_error *err)
 {
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
@@ -72,10 +56,10 @@ static int follow(ash_contents *c, closure *k, size_t first, size_t count, const
     ash_doc doc = {NULL, 0};
     o.op = *op;
     o.projection = projection;
-    ash__filter_ids(&filter, "_id", k->ids + first, count);
+    ash__filter_ids(&filter, "_id", q->ids + first, count);
     int rc = ash_collection_find(c->files, &filter, &o, &cursor, err);
     while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
-        ash__content_bases(doc, add, k);
+        ash__content_bases(doc, ash__id_queue_add, q);
     ash_cursor_free(cursor);
     bson_destroy(projection);
     bson_destroy(&filter);
@@ -87,18 +71,17 @@ static int stand_on(ash_contents *c, const ash_rival *there, bool *stands, const
                     ash_error *err)
 {
     const ash_content_id *id = &there->ref.id;
-    closure k = {.count = 0};
+    ash_id_queue q = {.count = 0};
     int rc = 0;
     for (size_t i = 0; i < there->count; i++)
-        add(&k, &there->parts[i].id);
-    for (size_t at = 0; rc == 0 && at < k.count && !ash__id_set_has(&k.seen, id);) {
-        size_t n = k.count - at < ASH_CONTENT_IDS_AT_ONCE ? k.count - at : ASH_CONTENT_IDS_AT_ONCE;
-        rc = follow(c, &k, at, n, op, err);
+        ash__id_queue_add(&q, &there->parts[i].id);
+    for (size_t at = 0; rc == 0 && at < q.count && !ash__id_set_has(&q.known, id);) {
+        size_t n = q.count - at < ASH_CONTENT_IDS_AT_ONCE ? q.count - at : ASH_CONTENT_IDS_AT_ONCE;
+        rc = follow(c, &q, at, n, op, err);
         at += n;
     }
-    *stands = ash__id_set_has(&k.seen, id);
-    ash__id_set_release(&k.seen);
-    ash__free(k.ids);
+    *stands = ash__id_set_has(&q.known, id);
+    ash__id_queue_release(&q);
     return rc;
 }
 

@@ -45,6 +45,22 @@ void ash__id_set_release(ash_id_set *s)
     *s = (ash_id_set){0};
 }
 
+void ash__id_queue_add(void *queue, const ash_content_id *id)
+{
+    ash_id_queue *q = queue;
+    if (ash__id_set_has(&q->known, id))
+        return;
+    ash__id_set_add(&q->known, id);
+    q->ids = ash__grow_array(q->ids, q->count, &q->capacity, sizeof *q->ids);
+    q->ids[q->count++] = *id;
+}
+
+void ash__id_queue_release(ash_id_queue *q)
+{
+    ash__id_set_release(&q->known);
+    ash__free(q->ids);
+}
+
 /* ---- what a content is made of ---- */
 
 static void list_bases(ash_value v, int depth, ash_base_fn fn, void *ctx);

@@ -16,6 +16,15 @@ bool ash__id_set_has(const ash_id_set *s, const ash_content_id *id);
 void ash__id_set_add(ash_id_set *s, const ash_content_id *id);
 void ash__id_set_release(ash_id_set *s);
 
+/* Ids in the order in which they came, each once: to be gone through while more come. */
+typedef struct ash_id_queue {
+    ash_id_set known; /* what is in `ids` */
+    ash_content_id *ids;
+    size_t count, capacity;
+} ash_id_queue;
+void ash__id_queue_add(void *queue, const ash_content_id *id); /* as ash__content_bases() calls */
+void ash__id_queue_release(ash_id_queue *q);
+
 typedef struct ash_naming {
     const ash_content_id *ids;
     size_t count;

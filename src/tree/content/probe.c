@@ -10,21 +10,9 @@
 typedef struct probe {
     ash_contents *c;
     ash_op op;
-    ash_id_set known; /* the ids in `ids` */
-    ash_content_id *ids;
-    size_t count, capacity;
+    ash_id_queue ids;
     ash_id_set there; /* of them; those whose documents were looked at */
 } probe;
-
-static void add(void *ctx, const ash_content_id *id)
-{
-    probe *p = ctx;
-    if (ash__id_set_has(&p->known, id))
-        return;
-    ash__id_set_add(&p->known, id);
-    p->ids = ash__grow_array(p->ids, p->count, &p->capacity, sizeof *p->ids);
-    p->ids[p->count++] = *id;
-}
 
 static int say(const ash_content_id *id, const char *what, ash_error *err)
 {
@@ -62,7 +50,7 @@ static int look_at(probe *p, ash_doc doc, ash_error *err)
     if (apart && form.stored > 0 && p->c->chunks != NULL)
         rc = count_chunks(p, &form, err);
     ash__form_release(&form);
-    ash__content_bases(doc, add, p);
+    ash__content_bases(doc, ash__id_queue_add, &p->ids);
     return rc;
 }
 
@@ -93,15 +81,15 @@ int ash__content_probe(ash_contents *c, const ash_content_id *id, const ash_op *
     probe p = {.c = c};
     ash_content_id some[ASH_CONTENT_IDS_AT_ONCE];
     int rc = ash__contents_op(op, &p.op, err);
-    add(&p, id);
-    for (size_t at = 0; rc == 0 && at < p.count;) {
-        size_t n = p.count - at < ASH_CONTENT_IDS_AT_ONCE ? p.count - at : ASH_CONTENT_IDS_AT_ONCE;
-        memcpy(some, p.ids + at, n * sizeof *some); /* the list moves as it grows */
+    ash__id_queue_add(&p.ids, id);
+    for (size_t at = 0; rc == 0 && at < p.ids.count;) {
+        size_t n =
+            p.ids.count - at < ASH_CONTENT_IDS_AT_ONCE ? p.ids.count - at : ASH_CONTENT_IDS_AT_ONCE;
+        memcpy(some, p.ids.ids + at, n * sizeof *some); /* the list moves as it grows */
         rc = look_at_some(&p, some, n, err);
         at += n;
     }
-    ash__id_set_release(&p.known);
+    ash__id_queue_release(&p.ids);
     ash__id_set_release(&p.there);
-    ash__free(p.ids);
     return rc;
 }
