@@ -34,6 +34,7 @@ fi
 
 # The largest peer keeps about four times a run's data for a while.
 mkdir -p "$place" "$results"
+place=$(cd "$place" && pwd)
 needed=$(awk "BEGIN { n = 512 * $scale; if ($mib > n) n = $mib; print int(n * 5 + 1024) }")
 free=$(df -Pm "$place" | awk 'NR == 2 { print $4 }')
 if [ "$free" -lt "$needed" ]; then
