@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Objects: one large, many small ones one after the other, and as many by 16 writers at once.  The same
  * work as main.go's in tests/clients/nats/bench and objects_nats.js's, in the same order; a line is
- * figure,peer,value,unit.
+ * figure,peer,value,unit.  In a folder small ones are put once more, some to a commit; and beside them
+ * stands what the disk can do.
  *
  * usage: ashlar-bench-objects PLACE PEER MIB SMALL */
 #include "peer.h"
 
 #include <ashlar/ashlar.h>
 #include <ashlar/object.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SMALL_BYTES  4096
 #define BUFFER_BYTES (1 << 20)
 #define WRITERS      16
+#define GROUP        100
 
 struct bench {
     ash_object_store *store;
@@ -105,6 +109,65 @@ static void measure_small(struct bench *b, int count)
     figure(b, "objects_get_small", count / (bench_now() - from), "/s");
 }
 
+/* ---- in a folder alone ---- */
+
+struct group {
+    ash_object_writer *writers[GROUP];
+    int count;
+};
+
+static void seal_one(const struct bench *b, int number, ash_object_writer **out, ash_error *err)
+{
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    char name[48];
+    snprintf(name, sizeof name, "grouped/%d", number);
+    meta.name = name;
+    check(b, ash_object_store_open_writer(b->store, &meta, NULL, NULL, out, err));
+    check(b, ash_object_writer_write(*out, b->data + number, SMALL_BYTES, err));
+    check(b, ash_object_writer_seal(*out, err));
+}
+
+static int finish_group(ash_transaction *t, void *ctx, ash_error *err)
+{
+    struct group *g = ctx;
+    ash_op op = ASH_OP_INIT;
+    int rc = 0;
+    op.transaction = t;
+    for (int i = 0; i < g->count && rc == 0; i++)
+        rc = ash_object_writer_finish(g->writers[i], &op, NULL, err);
+    return rc;
+}
+
+static void measure_groups(struct bench *b, ash_store *store, int count)
+{
+    struct group g = {.count = 0};
+    double from = bench_now();
+    for (int i = 0; i < count; i++) {
+        seal_one(b, i, &g.writers[g.count++], &b->err);
+        if (g.count < GROUP && i + 1 < count)
+            continue;
+        check(b, ash_store_transact(store, finish_group, &g, NULL, &b->err));
+        while (g.count > 0)
+            ash_object_writer_free(g.writers[--g.count]);
+    }
+    printf("objects_put_small,%d a commit,%.1f,/s\n", (int)GROUP, count / (bench_now() - from));
+}
+
+/* What the disk allows whoever has each object on it before the next. */
+static void measure_syncs(const struct bench *b, const char *folder, int count)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/syncs", folder);
+    int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    bench_check(fd >= 0, path);
+    double from = bench_now();
+    for (int i = 0; i < count; i++)
+        bench_check(write(fd, b->data + i, SMALL_BYTES) == SMALL_BYTES && fdatasync(fd) == 0, path);
+    printf("objects_put_small,write and sync,%.1f,/s\n", count / (bench_now() - from));
+    close(fd);
+    unlink(path);
+}
+
 /* ---- many at once ---- */
 
 struct writer {
@@ -143,6 +206,7 @@ int main(int argc, char **argv)
 {
     struct bench b = {.err = ASH_ERROR_INIT};
     ash_object_manager *manager = NULL;
+    ash_store *store = NULL;
     ash_object_config config = ASH_OBJECT_CONFIG_INIT;
     if (argc != 5) {
         fprintf(stderr, "usage: ashlar-bench-objects PLACE PEER MIB SMALL\n");
@@ -153,14 +217,25 @@ int main(int argc, char **argv)
     b.data = malloc(b.bytes);
     bench_fill(b.data, b.bytes, 1);
     config.name = "bench";
-    check(&b, ash_object_manager_open(argv[1], NULL, &manager, &b.err));
+    bool in_folder = strstr(argv[1], "://") == NULL;
+    if (in_folder) {
+        check(&b, ash_store_open(argv[1], NULL, &store, &b.err));
+        check(&b, ash_object_manager_new(store, NULL, &manager, &b.err));
+    } else {
+        check(&b, ash_object_manager_open(argv[1], NULL, &manager, &b.err));
+    }
     check(&b, ash_object_manager_create(manager, &config, NULL, &b.store, &b.err));
     measure_large(&b);
     measure_small(&b, atoi(argv[4]));
     measure_many(&b, atoi(argv[4]));
+    if (in_folder) {
+        measure_groups(&b, store, atoi(argv[4]));
+        measure_syncs(&b, argv[1], atoi(argv[4]));
+    }
     ash_object_store_close(b.store);
     check(&b, ash_object_manager_delete(manager, "bench", NULL, &b.err));
     ash_object_manager_close(manager);
+    ash_store_close(store);
     free(b.data);
     return 0;
 }
