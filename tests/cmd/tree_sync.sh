@@ -288,11 +288,19 @@ case_a_killed_put_goes_on() {
         head -c 20000 /dev/urandom >"$here/many/$i"
         i=$((i + 1))
     done
-    "$ASHLAR" -s "$store" tree put -r "$here" docs >"$scratch/out" 2>&1 & # not t: its shell would be killed
-    pid=$!
-    sleep 0.15
-    kill -9 $pid
-    wait $pid || true
+    # Sooner and sooner, until it is killed before its end.
+    for delay in 0.15 0.08 0.04 0.02 0.01; do
+        "$ASHLAR" -s "$store" tree put -r "$here" docs >"$scratch/out" 2>&1 & # not t: its shell would be killed
+        pid=$!
+        sleep $delay
+        kill -9 $pid 2>/dev/null || true
+        got=0
+        wait $pid || got=$?
+        [ $got = 0 ] || break
+        rm -rf "$store"
+        "$ASHLAR" -s "$store" init >"$scratch/init"
+    done
+    [ $got = 137 ]
     put "$here" docs
     grep -q '^[0-9]* new, 0 changed, 0 deleted, [0-9]* unchanged$' "$scratch/out"
     get docs "$scratch/back"
