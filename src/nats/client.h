@@ -43,6 +43,9 @@ typedef struct ash_nats_service {
      * somebody woke the client, and at the time it returned last (monotonic ms; 0: there is more to
      * do at once; INT64_MAX: not before it is woken).  Returns early when the client is full. */
     int64_t (*pump)(void *state, int64_t now_ms);
+    /* What time does to what all clients share: once a second, on a thread of the server's, whether
+     * there are clients or not.  NULL: nothing. */
+    void (*keep_house)(void *ctx, int64_t now_ms);
 } ash_nats_service;
 
 /* To those of the client's own subscriptions that match; of a queue group to one of them.  Nothing is
