@@ -204,7 +204,9 @@ END
         "$ASHLAR" copy --all --json "$scratch/d" "$to" >"$scratch/first" &
         copier=$!
         tries=0
-        while [ "$("$ASHLAR" -s "$to" --json df 2>/dev/null | sed -n 's/.*"objects" : \([0-9]*\).*/\1/p' | head -n 1)" -lt 20000 ] 2>/dev/null; do
+        copied=0
+        while [ "${copied:-0}" -lt 20000 ]; do # at first there is no database, and no number
+            copied=$("$ASHLAR" -s "$to" --json df 2>/dev/null | sed -n 's/.*"objects" : \([0-9]*\).*/\1/p' | head -n 1)
             tries=$((tries + 1))
             [ $tries -lt 500 ] || return 1
         done
