@@ -356,7 +356,7 @@ bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m)
     if (kind == ASH_JSD_CHUNKS)
         p.put = ash__jsd_put_take(c->jetstream, p.store, p.name, &p.busy);
     bool found = served && (p.put != NULL || p.busy || find_store(&p, &served));
-    if (found && ash__jsd_publication_read(&p)) {
+    if (found && ash__jsd_publication_read(&p, kind == ASH_JSD_CHUNKS)) {
         if (kind == ASH_JSD_CHUNKS)
             take_chunk(&p);
         else

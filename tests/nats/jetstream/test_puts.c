@@ -196,6 +196,67 @@ static void test_nats_jetstream_puts__compare_and_set(void **state)
     assert_int_equal(door_error(door_meta(&d->c, &o)), 10003);
 }
 
+/* What is asked for by a header is met, or the message is refused. */
+static void test_nats_jetstream_puts__headers_that_are_not_served(void **state)
+{
+    door *d = *state;
+    static const struct {
+        const char *header;
+        int of_chunk, of_meta;
+    } cases[] = {
+        {"Nats-Expected-Last-Msg-Id: N0.1\r\n", 10070, 10070},
+        {"nats-expected-last-msg-id: N0.1\r\n", 10070, 10070},
+        {"Nats-Expected-Last-Subject-Sequence: 0\r\n"
+         "Nats-Expected-Last-Subject-Sequence-Subject: $O.s.M.>\r\n",
+         10193, 10193},
+        {"Nats-Rollup: sub\r\n", 10003, 0},
+        {"Nats-Batch-Id: x\r\nNats-Batch-Sequence: 1\r\n", 10174, 10174},
+        {"Nats-Batch-Commit: 1\r\n", 10174, 10174},
+        {"Nats-Incr: +1\r\n", 10168, 10168},
+        {"Nats-Schedule: @at 2030-01-01T00:00:00Z\r\n", 10188, 10188},
+        {"Nats-Schedule-Target: x\r\n", 10188, 10188},
+        {"Nats-Required-Api-Level: 2\r\n", 10185, 10185},
+        {"Nats-Expected-Weather: fine\r\n", 10003, 10003},
+        {"Nats-Trace-Only: true\r\n", 10003, 10003},
+        {"X-Of-The-Client: anything\r\nNats: x\r\nno header\r\n", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char nuid[16];
+        (void)snprintf(nuid, sizeof nuid, "N%zu", i);
+        int of_chunk = door_error(door_chunk(&d->c, nuid, cases[i].header, 'a', 10));
+        if (of_chunk != 0)
+            assert_int_equal(door_error(door_chunk(&d->c, nuid, NULL, 'a', 10)), 0);
+        door_object o = {.name = nuid, .nuid = nuid, .fill = 'a', .size = 10, .chunks = 1};
+        o.headers = cases[i].header;
+        int of_meta = door_error(door_meta(&d->c, &o));
+        if (of_chunk != cases[i].of_chunk || of_meta != cases[i].of_meta)
+            fail_msg("%s: %d, %d", cases[i].header, of_chunk, of_meta);
+        assert_int_equal(door_size(d, nuid), of_meta == 0 ? 10 : -1);
+    }
+}
+
+static void test_nats_jetstream_puts__long_headers(void **state)
+{
+    door *d = *state;
+    static const char *const names[] = {"Nats-Expected-Stream",
+                                        "Nats-Expected-Last-Subject-Sequence", "Nats-TTL",
+                                        "Nats-Msg-Id", "Nats-Rollup"};
+    (void)door_chunk(&d->c, "N1", NULL, 'a', 10);
+    door_object o = {.name = "a", .nuid = "N1", .fill = 'a', .size = 10, .chunks = 1};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *header = ash__sprintf("%s: %0600d\r\n", names[i], 7);
+        o.headers = header;
+        assert_int_equal(door_error(door_meta(&d->c, &o)), 10003);
+        ash__free(header);
+    }
+    char *header = ash__sprintf("Nats-Expected-Last-Msg-Id: %0600d\r\n", 7);
+    assert_int_equal(door_error(door_chunk(&d->c, "N1", header, 'a', 10)), 10003);
+    ash__free(header);
+    assert_int_equal(door_size(d, "a"), -1);
+    o.headers = NULL;
+    assert_int_equal(door_error(door_meta(&d->c, &o)), 0);
+}
+
 static void test_nats_jetstream_puts__rename(void **state)
 {
     door *d = *state;
@@ -351,6 +412,8 @@ int main(void)
         T(from_another_connection),
         T(bytes_of_an_object_stay),
         T(compare_and_set),
+        T(headers_that_are_not_served),
+        T(long_headers),
         T(rename),
         T(delete),
         T(links),

@@ -191,6 +191,18 @@ static void test_nats_jetstream_streams__messages(void **state)
     assert_says(door_ask(c, "$JS.API.DIRECT.GET.OBJ_none.$O.none.M.>", ""), "503");
 }
 
+/* Who counts on a newer server is told that this is none. */
+static void test_nats_jetstream_streams__level_of_the_api(void **state)
+{
+    door *d = *state;
+    const char *info = "$JS.API.STREAM.INFO.OBJ_s", *level = "Nats-Required-Api-Level: 1\r\n";
+    assert_int_equal(door_error(door_publish(&d->c, info, level, "", 0)), 10185);
+    assert_says(door_publish(&d->c, "$JS.API.DIRECT.GET.OBJ_s.$O.s.M.>", level, "", 0),
+                "NATS/1.0 412 Required Api Level");
+    level = "Nats-Required-Api-Level: 0\r\n";
+    assert_int_equal(door_error(door_publish(&d->c, info, level, "", 0)), 0);
+}
+
 static void test_nats_jetstream_streams__subjects(void **state)
 {
     static const struct {
@@ -219,6 +231,7 @@ int main(void)
         T(state),
         T(pages),
         T(messages),
+        T(level_of_the_api),
         cmocka_unit_test(test_nats_jetstream_streams__subjects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
