@@ -39,6 +39,7 @@
       "consumer filter subject is not a valid subset of the interest subjects")                    \
     X(FLOW_WITHOUT_HEARTBEAT, 400, 10108, "consumer with flow control also needs heartbeats")      \
     X(SEALED, 400, 10109, "invalid operation on sealed stream")                                    \
+    X(DELIVER_SUBJECT, 400, 10112, "invalid push consumer deliver subject")                        \
     X(FILTER_MISMATCH, 400, 10131,                                                                 \
       "Consumer create request did not match filtered subject from create subject")                \
     X(TTL_INVALID, 400, 10165, "invalid per-message TTL")                                          \

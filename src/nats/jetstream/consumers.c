@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "nats/jetstream/subject.h"
+#include "nats/subject.h"
 #include "object/jetstream/format/config.h"
 
 #include <inttypes.h>
@@ -119,12 +119,23 @@ static bool read_start(const ash_json *config, ash_jsd_source_request *out)
     return true;
 }
 
+/* It goes into lines of the protocol, where a blank or the end of a line would begin something else. */
+static bool is_deliver_subject(const ash_json *config)
+{
+    const ash_json *deliver = ash__json_get(config, "deliver_subject");
+    if (deliver == NULL || deliver->type != ASH_JSON_TEXT || deliver->text_len == 0)
+        return true;
+    return strlen(deliver->text) == deliver->text_len && ash__nats_subject_valid(deliver->text);
+}
+
 static ash_jsd_error check_delivery(const ash_json *config)
 {
     const char *deliver = ash__json_text(config, "deliver_subject", "");
     int64_t heartbeat = ash__json_int(config, "idle_heartbeat", 0) / NS_PER_MS;
     bool flow = ash__json_truth(config, "flow_control", false);
-    if (strpbrk(deliver, "*>") != NULL)
+    if (!is_deliver_subject(config))
+        return ASH_JSD_DELIVER_SUBJECT;
+    if (ash__nats_has_wildcards(deliver))
         return ASH_JSD_DELIVER_WILDCARDS;
     if (deliver[0] == '\0' && heartbeat > 0)
         return ASH_JSD_HEARTBEAT_OF_PULL;

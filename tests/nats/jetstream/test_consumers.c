@@ -340,6 +340,27 @@ static void test_nats_jetstream_consumers__refused(void **state)
     assert_int_equal(refused, 300 - 256);
 }
 
+/* A subject that would begin a line of its own, even for who listens to everything. */
+static void test_nats_jetstream_consumers__hostile_deliver_subject(void **state)
+{
+    door *d = *state;
+    static const char *const hostile[] = {"a\\r\\nPUB x 0", "a b",   "a..b",   ".a", "a.",
+                                          "a\\u0000b",      "a\\tb", "\\u007f"};
+    client_says(&d->c, "SUB > 9\r\n");
+    (void)door_put(&d->c, "a", "N1", 'a', 10);
+    while (client_hears_within(&d->c, 300) != NULL)
+        ;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(hostile); i++) {
+        char *more = ash__sprintf("\"deliver_subject\":\"%s\"", hostile[i]);
+        assert_int_equal(door_error(create(&d->c, "c1", "$O.s.M.>", more)), 10112);
+        ash__free(more);
+        const char *again = client_hears(&d->c); /* by the other subscription */
+        assert_non_null(again);
+        assert_int_equal(door_error(again), 10112);
+    }
+    expect_silence(&d->c);
+}
+
 #define T(name)                                                                                    \
     cmocka_unit_test_setup_teardown(test_nats_jetstream_consumers__##name, door_setup,             \
                                     door_teardown)
@@ -352,7 +373,7 @@ int main(void)
         T(watch_from),   T(watch_beside_puts),
         T(heartbeats),   T(pulled),
         T(forgotten),    T(long_texts),
-        T(refused),
+        T(refused),      T(hostile_deliver_subject),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
