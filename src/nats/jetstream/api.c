@@ -64,9 +64,9 @@ static void split_stream(ash_jsd_request *r, const char *rest)
     size_t len = strcspn(rest, ".");
     r->stream = ash__strndup(rest, len);
     r->rest = rest[len] == '.' ? rest + len + 1 : "";
-    r->store = strncmp(r->stream, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) == 0
-                   ? r->stream + strlen(ASH_STREAM_PREFIX)
-                   : "";
+    r->store = ash__store_of_stream(r->stream);
+    if (r->store == NULL)
+        r->store = ""; /* no store has that name */
 }
 
 /* false: it was told why not. */

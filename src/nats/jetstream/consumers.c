@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
-
 enum { NAME_MAX_BYTES = 255, PAGE = 1024 };
 
 /* ---- having them ---- */
@@ -131,7 +129,7 @@ static bool is_deliver_subject(const ash_json *config)
 static ash_jsd_error check_delivery(const ash_json *config)
 {
     const char *deliver = ash__json_text(config, "deliver_subject", "");
-    int64_t heartbeat = ash__json_int(config, "idle_heartbeat", 0) / NS_PER_MS;
+    int64_t heartbeat = ash__json_int(config, "idle_heartbeat", 0) / ASH_JS_NS_PER_MS;
     bool flow = ash__json_truth(config, "flow_control", false);
     if (!is_deliver_subject(config))
         return ASH_JSD_DELIVER_SUBJECT;
@@ -197,14 +195,14 @@ static char *show_config(const ash_json *config, const char *name)
 static void describe(ash_jsd_consumer *k, const ash_jsd_request *r, const ash_json *config)
 {
     const char *deliver = ash__json_text(config, "deliver_subject", "");
-    int64_t inactive = ash__json_int(config, "inactive_threshold", 0) / NS_PER_MS;
+    int64_t inactive = ash__json_int(config, "inactive_threshold", 0) / ASH_JS_NS_PER_MS;
     k->stream = ash__strdup(r->stream);
     k->deliver = deliver[0] != '\0' ? ash__strdup(deliver) : NULL;
     k->config = show_config(config, k->name);
     k->bytes = strlen(k->config) + strlen(k->name) + strlen(k->stream) + strlen(deliver);
     k->heads = ash__json_truth(config, "headers_only", false);
     k->flow = ash__json_truth(config, "flow_control", false);
-    k->heartbeat_ms = ash__json_int(config, "idle_heartbeat", 0) / NS_PER_MS;
+    k->heartbeat_ms = ash__json_int(config, "idle_heartbeat", 0) / ASH_JS_NS_PER_MS;
     k->inactive_ms = inactive > 0 ? inactive : ASH_JSD_INACTIVE_MS;
     k->window = ASH_JSD_WINDOW_FIRST;
     k->created_ms = ash__clock_wall_ms();
@@ -374,12 +372,12 @@ void ash__jsd_consumer_list(ash_jsd_request *r)
 
 static void read_pull(const ash_nats_message *m, const ash_json *body, ash_jsd_pull *out)
 {
-    int64_t now = ash__clock_ms(), expires = ash__json_int(body, "expires", 0) / NS_PER_MS;
+    int64_t now = ash__clock_ms(), expires = ash__json_int(body, "expires", 0) / ASH_JS_NS_PER_MS;
     out->batch = ash__json_int(body, "batch", 1);
     out->bytes = ash__json_int(body, "max_bytes", 0);
     out->bytes = out->bytes > 0 ? out->bytes : -1;
     out->no_wait = ash__json_truth(body, "no_wait", false);
-    out->heartbeat_ms = ash__json_int(body, "idle_heartbeat", 0) / NS_PER_MS;
+    out->heartbeat_ms = ash__json_int(body, "idle_heartbeat", 0) / ASH_JS_NS_PER_MS;
     out->heard_ms = now;
     out->expires_ms = expires > 0 ? now + expires : 0;
     out->reply = ash__strdup(m->reply);

@@ -159,8 +159,8 @@ static bool check_headers(ash_jsd_publication *p, bool is_chunk)
 
 static bool is_stream_of(const char *stream, const char *store)
 {
-    return strncmp(stream, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) == 0 &&
-           strcmp(stream + strlen(ASH_STREAM_PREFIX), store) == 0;
+    const char *named = ash__store_of_stream(stream);
+    return named != NULL && strcmp(named, store) == 0;
 }
 
 /* ASH_JSD_OK: each header has a value that can be met. */
