@@ -107,7 +107,6 @@ int ash__jsd_census_write(ash_jetstream *j, ash_object_store *s, const ash_objec
     put_count(out, "last_seq", last);
     ash__jsd_put_time(out, "last_ts", c.last_ms);
     put_count(out, "num_subjects", c.subjects);
-    put_count(out, "consumer_count", 0);
     return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "nats/subject.h"
 #include "object/jetstream/format/config.h"
+#include "object/jetstream/format/names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,6 +23,16 @@ ash_jsd_consumer *ash__jsd_consumer_find(ash_jsd_client *c, const char *stream, 
     while (k != NULL && (strcmp(k->name, name) != 0 || strcmp(k->stream, stream) != 0))
         k = k->next;
     return k;
+}
+
+int ash__jsd_consumer_count(const ash_jsd_client *c, const char *store)
+{
+    int count = 0;
+    for (const ash_jsd_consumer *k = c->consumers; k != NULL; k = k->next) {
+        const char *of = ash__store_of_stream(k->stream);
+        count += of != NULL && strcmp(of, store) == 0 ? 1 : 0;
+    }
+    return count;
 }
 
 bool ash__jsd_consumers_have_room(const ash_jsd_client *c, size_t bytes)

@@ -142,7 +142,7 @@ static int find_newest(ash_object_store *s, const ash_op *op, ash_jsd_stored *ou
     ash_object_status *st = NULL;
     ash_object_listing *l = NULL;
     const ash_object *object = NULL;
-    bool any = false;
+    ash_object *newest = NULL;
     int rc = ash_object_store_status(s, op, &st, err);
     uint64_t revision = rc == 0 ? ash_object_status_revision(st) : 0;
     ash_object_status_free(st);
@@ -152,11 +152,16 @@ static int find_newest(ash_object_store *s, const ash_op *op, ash_jsd_stored *ou
     if (rc == 0)
         rc = ash_object_store_list(s, &o, op, &l, err);
     while (rc == 0 && (rc = ash_object_listing_next(l, &object, err)) == 0 && object != NULL) {
-        ash__jsd_stored_meta(object, out);
-        any = true;
+        ash_object_free(newest);
+        newest = ash_object_copy(object);
     }
     ash_object_listing_free(l);
-    return rc == 0 && !any ? ash__fail(err, ASH_ENOTFOUND, "no message") : rc;
+    if (rc == 0 && newest == NULL)
+        rc = ash__fail(err, ASH_ENOTFOUND, "no message");
+    if (rc == 0)
+        ash__jsd_stored_meta(newest, out);
+    ash_object_free(newest);
+    return rc;
 }
 
 /* from 0: the last one. */

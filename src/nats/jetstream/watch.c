@@ -34,12 +34,21 @@ struct ash_jsd_watch {
 
 /* ---- the thread ---- */
 
+static bool has_name(const ash_jsd_watch *w, const ash_object *o)
+{
+    return w->name == NULL || strcmp(o->name, w->name) == 0;
+}
+
+/* Of what was there before. */
+static bool is_new_enough(const ash_jsd_watch *w, const ash_object *o)
+{
+    return o->revision >= w->want.revision && o->modified_ms >= w->want.changed_ms;
+}
+
 static bool is_wanted(const ash_jsd_watch *w, const ash_object_event *e)
 {
     const ash_object *o = e->object;
-    if (o == NULL || (w->name != NULL && strcmp(o->name, w->name) != 0))
-        return false;
-    return !e->initial || (o->revision >= w->want.revision && o->modified_ms >= w->want.changed_ms);
+    return o != NULL && has_name(w, o) && (!e->initial || is_new_enough(w, o));
 }
 
 /* false: it is over. */
@@ -136,14 +145,13 @@ static int count(ash_jsd_watch *w, ash_object_store *s, const ash_op *op, ash_er
 {
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
     ash_object_listing *l = NULL;
-    ash_object_event e = ASH_OBJECT_EVENT_INIT;
+    const ash_object *object = NULL;
     o.deleted = true;
     o.prefix = w->name;
     o.after_revision = w->want.revision > 0 ? w->want.revision - 1 : 0;
-    e.initial = true;
     int rc = ash_object_store_list(s, &o, op, &l, err);
-    while (rc == 0 && (rc = ash_object_listing_next(l, &e.object, err)) == 0 && e.object != NULL)
-        w->total += is_wanted(w, &e) ? 1 : 0;
+    while (rc == 0 && (rc = ash_object_listing_next(l, &object, err)) == 0 && object != NULL)
+        w->total += has_name(w, object) && is_new_enough(w, object) ? 1 : 0;
     ash_object_listing_free(l);
     return rc;
 }
@@ -164,7 +172,7 @@ int ash__jsd_watch_open(ash_jsd_client *c, ash_object_store *s, const ash_jsd_wa
     ash_op op = ASH_OP_INIT;
     pthread_t thread;
     if (!take_place(c->jetstream))
-        return ash__fail(err, ASH_ENOMEM, "too many watch already");
+        return ash__fail(err, ASH_ENOMEM, "there are too many watches already");
     ash_jsd_watch *w = ash__new(ash_jsd_watch);
     w->jetstream = c->jetstream;
     w->client = c->client;
