@@ -9,9 +9,9 @@
 
 /* JetStream's errors that are given here: name, code, err_code, text. */
 #define ASH_JSD_ERRORS(X)                                                                          \
+    X(ACCOUNT_RESOURCES, 400, 10002, "resource limits exceeded for account")                       \
     X(BAD_REQUEST, 400, 10003, "bad request")                                                      \
     X(CONSUMER_CREATE, 500, 10012, "consumer cannot be created")                                   \
-    X(CONSUMER_NAME_IN_USE, 400, 10013, "consumer name already in use")                            \
     X(CONSUMER_NOT_FOUND, 404, 10014, "consumer not found")                                        \
     X(INSUFFICIENT_RESOURCES, 503, 10023, "insufficient resources")                                \
     X(INVALID_JSON, 400, 10025, "invalid JSON")                                                    \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making, showing and ending consumers. */
 #include "nats/jetstream/consumer.h"
+#include "nats/jetstream/watch.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -284,6 +285,15 @@ static ash_jsd_error enter(ash_jsd_client *c, ash_jsd_consumer *k)
     return ASH_JSD_OK;
 }
 
+static ash_jsd_error error_of_source(const ash_jsd_client *c, int rc)
+{
+    if (rc == ASH_EINVAL)
+        return ASH_JSD_FILTER;
+    if (rc == ASH_ENOMEM && ash__jsd_watch_share_is_used(c))
+        return ASH_JSD_TOO_MANY_CONSUMERS;
+    return ash__jsd_error_of(rc, ASH_JSD_CONSUMER_CREATE);
+}
+
 void ash__jsd_consumer_create(ash_jsd_request *r)
 {
     const ash_json *config = ash__json_get(r->body, "config");
@@ -307,7 +317,7 @@ void ash__jsd_consumer_create(ash_jsd_request *r)
     if (error == ASH_JSD_OK)
         rc = open_source(r, &source, k, &err);
     if (rc != 0)
-        error = rc == ASH_EINVAL ? ASH_JSD_FILTER : ash__jsd_error_of(rc, ASH_JSD_CONSUMER_CREATE);
+        error = error_of_source(r->client, rc);
     if (error == ASH_JSD_OK)
         error = enter(r->client, k);
     if (error == ASH_JSD_OK) {

@@ -55,6 +55,9 @@ static int attach(void *ctx, ash_nats_client *client, void **state, ash_error *e
     ash_jsd_client *c = ash__new(ash_jsd_client);
     c->jetstream = ctx;
     c->client = client;
+    ash__mutex_lock(&c->jetstream->mutex);
+    c->id = ++c->jetstream->clients;
+    ash__mutex_unlock(&c->jetstream->mutex);
     *state = c;
     return 0;
 }

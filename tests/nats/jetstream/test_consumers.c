@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "nats/jetstream/door.h"
 #include "object/jetstream/format/names.h"
 
 #include <stdio.h>
@@ -340,6 +341,44 @@ static void test_nats_jetstream_consumers__refused(void **state)
     assert_int_equal(refused, 300 - 256);
 }
 
+static int watch_error(client *c, int number)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "w%d", number);
+    return door_error(create(c, name, "$O.s.M.>", PUSH));
+}
+
+/* What one client watches takes no other's place, up to what all may have. */
+static void test_nats_jetstream_consumers__shares(void **state)
+{
+    door *d = *state;
+    client c[5];
+    for (int i = 0; i < 5; i++) {
+        door_open_client(d, &c[i]);
+        for (int k = 0; k < ASH_JSD_WATCHES_OF_ONE; k++)
+            assert_int_equal(watch_error(&c[i], k), i < 4 ? 0 : 10023);
+        if (i > 0)
+            continue;
+        assert_int_equal(watch_error(&c[0], 999), 10026);
+        /* Chunks need no thread. */
+        assert_int_equal(door_error(create(&c[0], "c1", "$O.s.C.N9", PUSH)), 0);
+        assert_int_equal(watch_error(&d->c, 0), 0);
+        assert_int_equal(door_error(door_ask(&d->c, "$JS.API.CONSUMER.DELETE.OBJ_s.w0", "")), 0);
+    }
+    for (int i = 0; i < 5; i++)
+        client_close(&c[i]);
+}
+
+/* Who looks at a store again and again is slowed down, and not refused. */
+static void test_nats_jetstream_consumers__one_watch_after_the_other(void **state)
+{
+    door *d = *state;
+    for (int i = 0; i < 2 * ASH_JSD_WATCHES_OF_ONE; i++) {
+        assert_int_equal(watch_error(&d->c, 0), 0);
+        assert_int_equal(door_error(door_ask(&d->c, "$JS.API.CONSUMER.DELETE.OBJ_s.w0", "")), 0);
+    }
+}
+
 /* A subject that would begin a line of its own, even for who listens to everything. */
 static void test_nats_jetstream_consumers__hostile_deliver_subject(void **state)
 {
@@ -374,6 +413,7 @@ int main(void)
         T(heartbeats),   T(pulled),
         T(forgotten),    T(long_texts),
         T(refused),      T(hostile_deliver_subject),
+        T(shares),       T(one_watch_after_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
