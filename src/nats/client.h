@@ -50,7 +50,7 @@ typedef struct ash_nats_service {
 
 /* To those of the client's own subscriptions that match; of a queue group to one of them.  Nothing is
  * kept of *m.  With no lock held: it may wait.  false: none matches, or the connection is past help.
- * A message may be larger than what clients may send. */
+ * A message may be larger than what clients may send; whether they take it is the service's to know. */
 bool ash__nats_deliver(ash_nats_client *client, const ash_nats_message *m);
 /* Does a subscription of the client match? */
 bool ash__nats_has_interest(const ash_nats_client *client, const char *subject);

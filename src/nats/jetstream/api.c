@@ -142,6 +142,8 @@ bool ash__jsd_api(ash_jsd_client *c, const ash_nats_message *m)
         good = read_body(&r);
     if (good)
         handle(&r, v);
+    if (r.answer.len >= ASH_NATS_MAX_PAYLOAD_BYTES)
+        ash__jsd_fail(&r, ASH_JSD_INSUFFICIENT_RESOURCES, "the answer has no room in a message");
     /* Nobody answers a direct get of a stream that is not there, but 503. */
     bool served = good || (v->needs & RAW) == 0;
     if ((v->needs & RAW) == 0) {

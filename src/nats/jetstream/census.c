@@ -122,7 +122,7 @@ typedef struct subjects {
 static void tell(subjects *w, char *subject, uint64_t messages)
 {
     if (ash__nats_matches(w->filter, subject) && w->seen++ >= w->offset &&
-        w->told < ASH_JSD_SUBJECTS) {
+        w->told < ASH_JSD_SUBJECTS && w->out->len <= ASH_JSD_MESSAGE_BYTES) {
         put_count(w->out, subject, messages);
         w->told++;
     }

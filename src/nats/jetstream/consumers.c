@@ -313,7 +313,7 @@ void ash__jsd_consumer_create(ash_jsd_request *r)
         ash__nuid(k->name);
     }
     describe(k, r, config);
-    error = is_name(k->name) ? ASH_JSD_OK : ASH_JSD_BAD_REQUEST;
+    error = is_name(k->name) && k->bytes < ASH_JSD_MESSAGE_BYTES ? ASH_JSD_OK : ASH_JSD_BAD_REQUEST;
     if (error == ASH_JSD_OK)
         rc = open_source(r, &source, k, &err);
     if (rc != 0)
@@ -357,13 +357,14 @@ void ash__jsd_consumer_delete(ash_jsd_request *r)
 static void list(ash_jsd_request *r, bool names)
 {
     ash_buffer *out = &r->answer;
-    int64_t total = 0;
+    int64_t offset = ash__json_int(r->body, "offset", 0), total = 0;
     ash__json_put_key(out, "consumers");
     ash__buffer_append_byte(out, '[');
     for (ash_jsd_consumer *k = r->client->consumers; k != NULL; k = k->next) {
-        if (strcmp(k->stream, r->stream) != 0)
+        if (strcmp(k->stream, r->stream) != 0 || total++ < offset ||
+            out->len > ASH_JSD_MESSAGE_BYTES)
             continue;
-        if (total++ > 0)
+        if (out->data[out->len - 1] != '[')
             ash__buffer_append_byte(out, ',');
         if (names) {
             ash__json_put_text(out, k->name, strlen(k->name));
@@ -375,7 +376,7 @@ static void list(ash_jsd_request *r, bool names)
     }
     ash__buffer_append_byte(out, ']');
     ash__json_put_int_member(out, "total", total);
-    ash__json_put_int_member(out, "offset", 0);
+    ash__json_put_int_member(out, "offset", offset > 0 ? offset : 0);
     ash__json_put_int_member(out, "limit", PAGE);
 }
 

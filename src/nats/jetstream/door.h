@@ -6,6 +6,7 @@
 
 #include "base/thread.h"
 #include "nats/jetstream/jetstream.h"
+#include "nats/server.h"
 #include "object/info.h"
 
 enum {
@@ -15,7 +16,10 @@ enum {
     ASH_JSD_TOLD = 1024,                          /* meta messages that are known again */
     ASH_JSD_CENSUSES = 32,      /* stores whose messages are counted and remembered */
     ASH_JSD_BODY_MAX = 1 << 20, /* of a request or a meta message */
-    ASH_JSD_OP_MS = 30000       /* of one request; clients wait for less */
+    ASH_JSD_OP_MS = 30000,      /* of one request; clients wait for less */
+    /* Of an object in one message, whatever its chunks are; and of a page of a list. Also in base64,
+     * and with all that stands around it, it has room in the payload that clients were told of. */
+    ASH_JSD_MESSAGE_BYTES = ASH_NATS_MAX_PAYLOAD_BYTES / 2
 };
 
 /* How many messages a store has, as of one state of it. */

@@ -197,7 +197,7 @@ static int put_page(ash_jsd_request *r, bool names, int64_t offset, int64_t *tot
         if (!is_asked_for(r->body, name))
             continue;
         ++*total;
-        if (at < offset || at >= offset + page)
+        if (at < offset || at >= offset + page || r->answer.len > ASH_JSD_MESSAGE_BYTES)
             continue;
         if (names)
             ash__buffer_printf(&r->answer, "%s\"" ASH_STREAM_PREFIX "%s\"",
