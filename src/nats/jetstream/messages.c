@@ -39,8 +39,11 @@ void ash__jsd_stored_meta(const ash_object *o, ash_jsd_stored *out)
                            "Nats-TTL: %" PRId64 "s\r\nAshlar-Expires: %" PRId64 "\r\n",
                            (o->expires_ms - o->modified_ms + 999) / 1000, o->expires_ms);
     ash_object told = *o;
+    /* What a reader of the messages finds. */
     if (told.chunks > 0)
         told.chunks = (int64_t)ash__jsd_chunk_count(o);
+    if (told.chunk_size > ASH_JSD_MESSAGE_BYTES)
+        told.chunk_size = ASH_JSD_MESSAGE_BYTES;
     ash__js_write_info(&told, o->nuid, &out->data);
     out->size = (int64_t)out->data.len;
 }

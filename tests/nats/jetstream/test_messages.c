@@ -67,6 +67,7 @@ static void test_nats_jetstream_messages__large_chunks(void **state)
     const char *meta = asked(&d->c, "$JS.API.DIRECT.GET.OBJ_s.$O.s.M.bGFyZ2U=", "");
     assert_int_equal(number_in(meta, "chunks"), PIECES);
     assert_int_equal(number_in(meta, "size"), SIZE);
+    assert_int_equal(number_in(meta, "max_chunk_size"), ASH_JSD_MESSAGE_BYTES);
     const char *nuid = strstr(meta, "\"nuid\":\"");
     assert_int_equal(sscanf(nuid, "\"nuid\":\"%63[^\"]", subject), 1);
     (void)snprintf(body, sizeof body,
