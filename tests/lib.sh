@@ -77,6 +77,12 @@ expect_status() {
     return 1
 }
 
+# fails COMMAND…: passes when the command does not.  A line of a case that begins with "!" would never end it: set -e overlooks
+# what is inverted.  Of a pipeline only the last command is looked at: a | fails b.
+fails() {
+    ! "$@"
+}
+
 # Every function of the script that is called case_….
 run_cases() {
     # shellcheck disable=SC2046 # names without blanks

@@ -43,11 +43,14 @@ typedef struct ash_nats_service {
      * somebody woke the client, and at the time it returned last (monotonic ms; 0: there is more to
      * do at once; INT64_MAX: not before it is woken).  Returns early when the client is full. */
     int64_t (*pump)(void *state, int64_t now_ms);
+    /* What time does to what all clients share: once a second, on a thread of the server's, whether
+     * there are clients or not.  NULL: nothing. */
+    void (*keep_house)(void *ctx, int64_t now_ms);
 } ash_nats_service;
 
 /* To those of the client's own subscriptions that match; of a queue group to one of them.  Nothing is
  * kept of *m.  With no lock held: it may wait.  false: none matches, or the connection is past help.
- * A message may be larger than what clients may send. */
+ * A message may be larger than what clients may send; whether they take it is the service's to know. */
 bool ash__nats_deliver(ash_nats_client *client, const ash_nats_message *m);
 /* Does a subscription of the client match? */
 bool ash__nats_has_interest(const ash_nats_client *client, const char *subject);

@@ -106,7 +106,5 @@ void ash__nats_take(ash_nats_client *c, const ash_nats_command *command)
     case ASH_NATS_OK:
     case ASH_NATS_ERR:
         break;
-    default: /* what only servers say */
-        ash__nats_complain(c, "Unknown Protocol Operation");
     }
 }

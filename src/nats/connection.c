@@ -352,7 +352,9 @@ static void serve(ash_peer *peer)
 
 static void keep_house(ash_host *host)
 {
-    (void)host;
+    const ash_nats_server *s = host->server;
+    if (s->service->keep_house != NULL)
+        s->service->keep_house(s->ctx, ash__clock_ms());
 }
 
 /* Each client's thread finds the end of its socket. */

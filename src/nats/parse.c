@@ -9,7 +9,7 @@
 #include <strings.h>
 
 enum {
-    MOST_WORDS = 5,  /* HMSG subject sid reply headers all */
+    MOST_WORDS = 4,  /* HPUB subject reply headers all */
     SIZE_DIGITS = 9, /* what has more is no size of anything */
     COUNT_DIGITS = 18
 };
@@ -35,12 +35,11 @@ static const struct syntax {
     bool one_text; /* all behind the name is one word */
     bool payload;
 } syntaxes[] = {
-    {"PUB", ASH_NATS_PUB, 2, 3, false, true},   {"HPUB", ASH_NATS_HPUB, 3, 4, false, true},
-    {"MSG", ASH_NATS_MSG, 3, 4, false, true},   {"HMSG", ASH_NATS_HMSG, 4, 5, false, true},
-    {"SUB", ASH_NATS_SUB, 2, 3, false, false},  {"UNSUB", ASH_NATS_UNSUB, 1, 2, false, false},
-    {"PING", ASH_NATS_PING, 0, 0, true, false}, {"PONG", ASH_NATS_PONG, 0, 0, true, false},
-    {"INFO", ASH_NATS_INFO, 1, 1, true, false}, {"CONNECT", ASH_NATS_CONNECT, 1, 1, true, false},
-    {"+OK", ASH_NATS_OK, 0, 0, true, false},    {"-ERR", ASH_NATS_ERR, 0, 1, true, false},
+    {"PUB", ASH_NATS_PUB, 2, 3, false, true},         {"HPUB", ASH_NATS_HPUB, 3, 4, false, true},
+    {"SUB", ASH_NATS_SUB, 2, 3, false, false},        {"UNSUB", ASH_NATS_UNSUB, 1, 2, false, false},
+    {"PING", ASH_NATS_PING, 0, 0, true, false},       {"PONG", ASH_NATS_PONG, 0, 0, true, false},
+    {"CONNECT", ASH_NATS_CONNECT, 1, 1, true, false}, {"+OK", ASH_NATS_OK, 0, 0, true, false},
+    {"-ERR", ASH_NATS_ERR, 0, 1, true, false},
 };
 
 static ash_nats_outcome bad(ash_nats_command *out, const char *text)
@@ -131,12 +130,11 @@ static bool read_number(const word *w, size_t most_digits, uint64_t *out)
     return true;
 }
 
-/* The sizes are at the end, the subject and the sid at the start, and in between what may be left
- * out. */
+/* The sizes are at the end, the subject at the start, and in between what may be left out. */
 static ash_nats_outcome read_sizes(const line *l, const struct syntax *s, size_t max_payload,
                                    ash_nats_command *out)
 {
-    bool has_headers = s->op == ASH_NATS_HPUB || s->op == ASH_NATS_HMSG;
+    bool has_headers = s->op == ASH_NATS_HPUB;
     uint64_t all = 0, headers = 0;
     if (!read_number(&l->words[l->count - 1], SIZE_DIGITS, &all) ||
         (has_headers && !read_number(&l->words[l->count - 2], SIZE_DIGITS, &headers)) ||
@@ -166,7 +164,6 @@ static const char *terminated(const word *w)
 /* Nothing can be wrong any more. */
 static void give_words(const line *l, const struct syntax *s, ash_nats_command *out)
 {
-    bool has_sid = s->op == ASH_NATS_MSG || s->op == ASH_NATS_HMSG;
     const word *w = l->words;
     if (s->op == ASH_NATS_UNSUB) {
         out->sid = terminated(&w[0]);
@@ -176,8 +173,7 @@ static void give_words(const line *l, const struct syntax *s, ash_nats_command *
         out->sid = terminated(&w[l->count - 1]);
     } else if (s->payload) {
         out->subject = terminated(&w[0]);
-        out->sid = has_sid ? terminated(&w[1]) : NULL;
-        out->reply = l->count == s->most ? terminated(&w[has_sid ? 2 : 1]) : NULL;
+        out->reply = l->count == s->most ? terminated(&w[1]) : NULL;
     } else if (l->count > 0) {
         out->text = terminated(&w[0]);
     }

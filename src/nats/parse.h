@@ -5,8 +5,8 @@
 /* NATS' text protocol: a control line, and behind some of them a payload.
  *
  * A command is looked for at the start of what arrived, as often as more has arrived; nothing is
- * remembered in between, and nothing changed before all of it is there.  Both directions are read:
- * which commands may come is for the caller to say. */
+ * remembered in between, and nothing changed before all of it is there.  Read is what clients may
+ * say; what only servers do is unknown here. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,6 @@
 enum { ASH_NATS_LINE_BYTES = 4096 }; /* most of a control line, without its end */
 
 typedef enum ash_nats_op {
-    ASH_NATS_INFO,
     ASH_NATS_CONNECT,
     ASH_NATS_PING,
     ASH_NATS_PONG,
@@ -23,8 +22,6 @@ typedef enum ash_nats_op {
     ASH_NATS_UNSUB,
     ASH_NATS_PUB,
     ASH_NATS_HPUB,
-    ASH_NATS_MSG,
-    ASH_NATS_HMSG,
     ASH_NATS_OK,
     ASH_NATS_ERR
 } ash_nats_op;
@@ -32,10 +29,10 @@ typedef enum ash_nats_op {
 /* Texts are NUL-terminated and, as the payload, lie in what was parsed. */
 typedef struct ash_nats_command {
     ash_nats_op op;
-    const char *text; /* INFO, CONNECT: JSON; -ERR: what it says, with its quotes */
+    const char *text; /* CONNECT: JSON; -ERR: what it says, with its quotes */
     const char *subject;
     const char *queue; /* SUB; NULL: none */
-    const char *sid;   /* SUB, UNSUB, MSG, HMSG */
+    const char *sid;   /* SUB, UNSUB */
     const char *reply; /* NULL: none */
     uint64_t max;      /* UNSUB: after so many messages; 0: now */
     const char *headers;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A process that changes files and its own documents in transactions is killed at any moment: each
@@ -308,6 +309,15 @@ static void finish_off(fixture *f, victim *v)
     support_open(f);
 }
 
+/* Another one each time, unless ASH_TEST_SEED says which. */
+static unsigned random_seed(void)
+{
+    const char *given = getenv("ASH_TEST_SEED");
+    unsigned seed = given != NULL ? (unsigned)strtoul(given, NULL, 10) : (unsigned)time(NULL);
+    print_message("# seed %u\n", seed);
+    return seed;
+}
+
 /* While it opens the store, or when it has, or behind an acknowledged commit: at some moment of a
  * round that takes about as long as the latest did, however busy the machine is. */
 static void test_bucket_killed__all_of_a_round_or_nothing(void **state)
@@ -318,7 +328,7 @@ static void test_bucket_killed__all_of_a_round_or_nothing(void **state)
     if (support_lacks_transactions(f))
         return;
     begin(f);
-    srand(20261124);
+    srand(random_seed());
     for (int i = 0; i < KILLS; i++) {
         victim v = start(f);
         int32_t least = i == 0 ? MOST_ROUNDS : rand() % (MOST_ROUNDS + 2) - 1;

@@ -8,7 +8,7 @@ go=go
 new_go() {
     command -v go >/dev/null 2>&1 || skip_all "go is not installed (Debian: golang-go)"
     export GO111MODULE=on GOFLAGS=-modcacherw GOTOOLCHAIN=local GOMODCACHE="$go_folder/cache" GOCACHE="$go_folder/objects"
-    ! go version | grep -qE 'go1\.(2[5-9]|[3-9][0-9])' || return 0
+    go version | fails grep -qE 'go1\.(2[5-9]|[3-9][0-9])' || return 0
     name=golang.org/toolchain@v0.0.1-go1.26.8.$(go env GOOS)-$(go env GOARCH)
     fetch "$go_folder/toolchain" "$here/go.sh" -- sh -ec 'go mod download "$1" && chmod -R u+x "$2/$1/bin" "$2/$1/pkg/tool"' sh "$name" "$GOMODCACHE"
     go=$GOMODCACHE/$name/bin/go

@@ -158,8 +158,8 @@ each_sees_the_others_changes() { # CLIENT STORE
     ours delete "$2" "theirs/empty"
     "$1" delete "$2" "ours empty"
     same_list "$1" "$2"
-    ! ours info "$2" "ours empty" 2>/dev/null
-    ! "$1" info "$2" "theirs/empty" 2>/dev/null
+    fails ours info "$2" "ours empty" 2>/dev/null
+    fails "$1" info "$2" "theirs/empty" 2>/dev/null
 }
 
 each_watches_the_other() { # CLIENT STORE COUNT
@@ -171,14 +171,14 @@ each_watches_the_other() { # CLIENT STORE COUNT
 
 each_is_stopped_by_the_others_seal() { # CLIENT STORE
     "$1" seal "$2"
-    ! ours put "$2" "late" "$scratch/small" "late" 2>"$scratch/said"
+    fails ours put "$2" "late" "$scratch/small" "late" 2>"$scratch/said"
     grep -q EREADONLY "$scratch/said"
     ours create "$2-sealed"
     ours put "$2-sealed" "early" "$scratch/small" "early"
     ours seal "$2-sealed"
     same_bytes "$1" "$2-sealed" "early" small
-    ! timeout 30 "$OBJECTS_PEER" "$our_uri" put "$2-sealed" "late" "$scratch/small" "late" 2>/dev/null
-    ! "$1" put "$2-sealed" "late" "$scratch/small" "late" 2>/dev/null
+    fails timeout 30 "$OBJECTS_PEER" "$our_uri" put "$2-sealed" "late" "$scratch/small" "late" 2>/dev/null
+    fails "$1" put "$2-sealed" "late" "$scratch/small" "late" 2>/dev/null
 }
 
 get_along() { # SERVER CLIENT
@@ -213,9 +213,9 @@ natscli_gets_along() { # SERVER
     cli del store ours --force >/dev/null
     [ "$(ours list store)" = theirs ]
     ours delete store theirs
-    ! cli info store theirs >/dev/null 2>&1
+    fails cli info store theirs >/dev/null 2>&1
     cli seal store --force >/dev/null
-    ! ours put store late "$scratch/small" late 2>/dev/null
+    fails ours put store late "$scratch/small" late 2>/dev/null
     stop_nats
 }
 

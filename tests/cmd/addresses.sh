@@ -13,8 +13,8 @@ fresh() {
     echo two >"$scratch/two"
 }
 
-# fails STATUS COMMAND...   its output is in $scratch/out
-fails() {
+# exits STATUS COMMAND...   its output is in $scratch/out
+exits() {
     wanted=$1
     shift
     status=0
@@ -34,7 +34,7 @@ case_a_whole_name_comes_first() {
     [ "$(ashlar cat id:42)" = one ]
     ashlar -q rm id:42
     [ "$(ashlar cat id:42)" = two ]
-    fails 2 ashlar cat id:nothing
+    exits 2 ashlar cat id:nothing
     grep 'neither an ObjectId' "$scratch/out"
 }
 
@@ -48,13 +48,13 @@ case_ls_takes_what_others_take() {
     [ "$(ashlar ls a@0)" = a ]
     [ "$(ashlar ls -a a | wc -l)" = 2 ]
     [ "$(ashlar ls id:42)" = b ]
-    fails 3 ashlar ls a nothing docs
+    exits 3 ashlar ls a nothing docs
     grep -x docs/c "$scratch/out"
     grep 'no file and no folder is named nothing' "$scratch/out"
-    fails 4 ashlar ls nothing
-    fails 4 ashlar ls 'do*'
+    exits 4 ashlar ls nothing
+    exits 4 ashlar ls 'do*'
     grep -e '--prefix do lists' "$scratch/out"
-    fails 4 ashlar ls '*'
+    exits 4 ashlar ls '*'
     grep 'without a NAME everything is listed' "$scratch/out"
 }
 
@@ -62,20 +62,20 @@ case_ls_takes_what_others_take() {
 case_a_dot_is_no_prefix() {
     fresh
     ashlar -q put "$scratch/one" a
-    fails 4 ashlar rm --prefix .
-    fails 4 ashlar get --prefix . "$scratch/got"
-    fails 4 ashlar ls --prefix .
+    exits 4 ashlar rm --prefix .
+    exits 4 ashlar get --prefix . "$scratch/got"
+    exits 4 ashlar ls --prefix .
     ashlar ls | grep -x a
 }
 
 case_nothing_there_is_said() {
     fresh
     ashlar -q put "$scratch/one" a
-    fails 4 ashlar -b nowhere rm -r .
+    exits 4 ashlar -b nowhere rm -r .
     grep 'there is no bucket nowhere' "$scratch/out"
-    fails 2 ashlar mv a a
+    exits 2 ashlar mv a a
     grep 'its name already' "$scratch/out"
-    fails 2 ashlar put --replace --if-absent "$scratch/one" b
+    exits 2 ashlar put --replace --if-absent "$scratch/one" b
 }
 
 # What was kept is said, and nothing of revisions that there are not.
@@ -84,8 +84,8 @@ case_if_absent_makes_no_revisions() {
     mkdir "$scratch/tree"
     cp "$scratch/one" "$scratch/two" "$scratch/tree"
     ashlar -q put -r "$scratch/tree"
-    fails 3 ashlar put -r --if-absent "$scratch/tree"
-    ! grep 'more revision' "$scratch/out"
+    exits 3 ashlar put -r --if-absent "$scratch/tree"
+    fails grep 'more revision' "$scratch/out"
     ashlar put -r "$scratch/tree" 2>&1 | grep 'more revision'
 }
 
@@ -104,7 +104,7 @@ case_df_of_one_database() {
     ashlar -q -d second put "$scratch/two"
     ashlar df | grep -w second
     ashlar -d first df | grep -w first
-    ! ashlar -d first df | grep -w second
+    ashlar -d first df | fails grep -w second
 }
 
 run_cases

@@ -33,7 +33,7 @@ case_put_resume_goes_on() {
     [ $ended = 130 ]
     [ "$(ls "$scratch/state/ashlar/uploads" | wc -l)" = 1 ]
     grep -q ' of .*/in are kept in the store for 24 hours: the same command goes on from there$' "$scratch/told"
-    ! "$ASHLAR" -s "$scratch/resume" ls | grep -q .
+    "$ASHLAR" -s "$scratch/resume" ls | fails grep -q .
     "$ASHLAR" -s "$scratch/resume" put --resume "$scratch/in" file >"$scratch/words"
     position=$(sed -n 's/^resuming at byte \([0-9]*\)$/\1/p' "$scratch/words")
     [ "$position" -gt 0 ]
@@ -51,7 +51,7 @@ case_put_resume_after_a_change_is_another_upload() {
     interrupt KILL "$scratch/changed" --resume "$scratch/in" file
     touch "$scratch/in"
     "$ASHLAR" -s "$scratch/changed" put --resume "$scratch/in" file >"$scratch/words"
-    ! grep -q 'going on' "$scratch/words"
+    fails grep -q 'going on' "$scratch/words"
     "$ASHLAR" -s "$scratch/changed" cat file | cmp - "$scratch/in"
 }
 
@@ -288,7 +288,7 @@ case_server_leaves_files_alone_without_background() {
     "$ASHLAR" -s "$scratch/alone" sum -n file | grep -q "^$(yes 'driven ' | tr -d '\n' | head -c 700000 | sha256sum | cut -c1-64)"
     echo stays | "$ASHLAR" -s "$scratch/alone" put --ttl 1 - stays
     sleep 2.5
-    ! "$ASHLAR" -s "$scratch/alone" stat file | grep -qi 'sha.*[0-9a-f]\{64\}'
+    "$ASHLAR" -s "$scratch/alone" stat file | fails grep -qi 'sha.*[0-9a-f]\{64\}'
     # Expired, so that nobody sees it, and still there.
     "$ASHLAR" -s "$scratch/alone" sweep -n | grep -q ' 1 expired'
     stop_server

@@ -70,7 +70,7 @@ case_folder_to_folder_and_again() {
 case_chosen_buckets() {
     fill "$scratch/b"
     "$ASHLAR" copy -d other "$scratch/b" "$scratch/b2"
-    ! "$ASHLAR" -s "$scratch/b2" ls | grep -q .
+    "$ASHLAR" -s "$scratch/b2" ls | fails grep -q .
     "$ASHLAR" -s "$scratch/b2" -d other -b mine stat deep/er >/dev/null
     expect_status 4 "$ASHLAR" copy -b nobody "$scratch/b" "$scratch/b2"
     expect_status 2 "$ASHLAR" copy "$scratch/b" "$scratch/b/."

@@ -40,7 +40,7 @@ case_name_that_is_not_utf8_is_refused() {
     echo content >"$scratch/in"
     expect_status 2 "$ASHLAR" -s "$store" put --name "$(printf 'bad\377name')" "$scratch/in"
     grep -q 'UTF-8' "$scratch/err"
-    ! a ls bad | grep -q .
+    a ls bad | fails grep -q .
 }
 
 case_a_folder_with_a_name_that_is_not_utf8() {
@@ -404,7 +404,7 @@ case_buckets_and_databases_are_apart() {
     echo x | a -d other put - file2
     [ "$(a -b one ls)" = file ]
     [ "$(a -d other ls)" = file2 ]
-    ! a ls | grep -qx file2
+    a ls | fails grep -qx file2
     a df | grep -q other
     a df | tail -n 1 | grep -q "^$store takes [1-9][0-9.]* [KMG]iB on the disk\$"
     taken=$(a --json df | sed -n 's/.*"diskBytes" : \([0-9]*\).*/\1/p')

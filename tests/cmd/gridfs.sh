@@ -72,8 +72,8 @@ case_put_id_replaces_in_one_step() {
     kill -TERM $! 2>/dev/null || true
     wait $! || true
     "$ASHLAR" -s "$one" cat doc | grep -qx old
-    ! "$ASHLAR" -s "$one" gridfs --replace --local "$scratch" put_id doc x 2>/dev/null || return 1
-    ! "$ASHLAR" -s "$one" gridfs --replace --local "$scratch/trace" put_id doc y 2>/dev/null || return 1
+    fails "$ASHLAR" -s "$one" gridfs --replace --local "$scratch" put_id doc x 2>/dev/null
+    fails "$ASHLAR" -s "$one" gridfs --replace --local "$scratch/trace" put_id doc y 2>/dev/null
     [ "$("$ASHLAR" -s "$one" cat 'id:"x"')" = old ]
     head -c 3000000 /dev/urandom >"$scratch/big"
     "$ASHLAR" -s "$one" gridfs --replace --local "$scratch/big" put_id doc x 2>/dev/null

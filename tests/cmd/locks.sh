@@ -125,7 +125,7 @@ case_refusal_says_who() {
     grep -q "job: lock is held for writing by process $holder on .* since 2.*, until 2.*Z .*ashlar locks.*--wait" "$scratch/err"
     expect_status 6 "$ASHLAR" -s "$store" --json lock --wait 0.2 job -- true
     grep -q '"code" : "ELOCKED", "exit" : 6, .*"item" : "job", .*held for writing by process' "$scratch/err"
-    ! grep -q -- '--wait' "$scratch/err"
+    fails grep -q -- '--wait' "$scratch/err"
     kill $holder
     wait $holder || true
     hold job 3 --shared
@@ -145,7 +145,7 @@ case_one_lock_is_listed() {
     expect_status 0 a -d nowhere locks
     grep -q 'there are no locks of bucket fs in database nowhere' "$scratch/err"
     expect_status 4 a -d nowhere locks ls one
-    ! a df | grep -q nowhere
+    a df | fails grep -q nowhere
     expect_status 2 "$ASHLAR" -s "$store" locks ls one id:7
     a locks break one --reason 'because I say so'
     a locks ls one | grep -q 'broken by process [0-9]* on .* at 2.*: because I say so'
@@ -159,7 +159,7 @@ case_interrupted_wait_runs_nothing() {
     [ $got = 130 ]
     grep -q 'w: waiting for the lock was cancelled' "$scratch/err"
     a locks ls w | grep -q 'held by'
-    ! a locks ls w | grep -q 'waiting'
+    a locks ls w | fails grep -q 'waiting'
     kill $holder
     wait $holder || true
     [ ! -e "$scratch/ran" ]

@@ -64,7 +64,7 @@ case_failed_put_makes_no_store() {
     says 4 'cannot open nosuch' "$ASHLAR" -s "$new" put -r nosuch
     says 2 'put -r keeps folders' "$ASHLAR" -s "$new" put "$scratch/folder"
     [ ! -e "$new" ]
-    ! grep -q 'made a new store' "$scratch/err"
+    fails grep -q 'made a new store' "$scratch/err"
     # One that is there is kept all the same.
     says 3 'made a new store' "$ASHLAR" -s "$new" put nosuch "$0" there/
     [ "$("$ASHLAR" -s "$new" ls)" = "there/$(basename "$0")" ]

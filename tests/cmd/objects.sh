@@ -262,7 +262,7 @@ case_mistakes_are_said() {
     [ "$(o get pictures a -O -)" = x ]
     refused 2 o restore pictures a first
     grep -q 'REVISION is a whole number' "$scratch/refused"
-    ! grep -- --REVISION "$scratch/refused"
+    fails grep -- --REVISION "$scratch/refused"
     refused 4 o versions pictures none
     grep -q 'there is no object none' "$scratch/refused"
     refused 2 o put pictures "$scratch/add" --if-absent --if-revision 1
@@ -286,8 +286,8 @@ case_mistakes_are_said() {
 }
 
 case_files_of_addresses() {
-    ! "$ASHLAR" -s nats://127.0.0.1:1 object ls >"$scratch/refused" 2>&1
-    ! grep -q 'lacks JetStream' "$scratch/refused" || return 0
+    fails "$ASHLAR" -s nats://127.0.0.1:1 object ls >"$scratch/refused" 2>&1
+    fails grep -q 'lacks JetStream' "$scratch/refused" || return 0
     for option in creds nkey tlsca; do
         refused 4 "$ASHLAR" -s nats://127.0.0.1:1 object ls --$option "$scratch/none"
         grep -q "$scratch/none: No such file or directory$" "$scratch/refused"

@@ -100,7 +100,7 @@ case_4_mend_one_file() {
     cp -a "$store" "$scratch/damaged"
     step 6
     whole "$store"
-    ! "$ASHLAR" -s "$store" stat report.pdf | grep -q us
+    "$ASHLAR" -s "$store" stat report.pdf | fails grep -q us
     rm -r "$store"
     mv "$scratch/damaged" "$store"
     "$ASHLAR" -s "$store" -q rm notes

@@ -22,7 +22,7 @@ case_dry_run_of_lock() {
     a lock -n --shared report -- touch "$scratch/made" | grep -q 'under the read lock of report'
     a --json lock -n report -- touch x | grep -q '"command" : \[ "touch", "x" \]'
     [ ! -e "$scratch/made" ]
-    ! a locks | grep -q report
+    a locks | fails grep -q report
 }
 
 case_verbs_without_a_dry_run_say_so() {
@@ -116,7 +116,7 @@ END
     grep -q 'did you mean sweep?' "$scratch/err"
     for typed in frobnicate 'ls --frobnicate' xyz '' 'ls -y'; do
         expect_status 2 a $typed ''
-        ! grep -q 'did you mean' "$scratch/err"
+        fails grep -q 'did you mean' "$scratch/err"
     done
     expect_status 2 a ls -y
     grep -q 'ashlar help ls' "$scratch/err"
@@ -144,7 +144,7 @@ case_json_as_the_shell_takes_it() {
         grep -q 'not a JSON document: .*(names and strings stand in double quotes)$' "$scratch/err"
     done
     expect_status 2 a find '{"a": 1'
-    ! grep -q quotes "$scratch/err"
+    fails grep -q quotes "$scratch/err"
 }
 
 # Once, wherever the message has it.
@@ -179,7 +179,7 @@ assert all("s: " in json.loads(line)["trace"]["message"] for line in open(sys.ar
     start_server "$scratch/served"
     "$ASHLAR" -v -s "$scratch/served" ls 2>&1 | grep -q 'by the process that holds the folder'
     "$ASHLAR" -v -s "mongodb://name:secret@$server_address/x" ls >"$scratch/out" 2>&1 || true
-    ! grep -q secret "$scratch/out"
+    fails grep -q secret "$scratch/out"
     stop_server
 }
 

@@ -15,7 +15,7 @@ EOF
         cat "$scratch/err"
         return 1
     }
-    ! grep . "$scratch/err"
+    fails grep . "$scratch/err"
 }
 
 run_cases

@@ -55,7 +55,7 @@ case_install_and_c_program() {
         find "$root" -path "*/share/$file" | grep -q .
     done
     # Nothing but the public names leaves the library.
-    ! nm -D --defined-only "$library/libashlar.so" | grep -v ' [AVW] ' | awk '{print $3}' | grep -qvE '^ash_[^_]'
+    nm -D --defined-only "$library/libashlar.so" | grep -v ' [AVW] ' | awk '{print $3}' | fails grep -qvE '^ash_[^_]'
 }
 
 # Where Debian's pkg-config and ldconfig look by themselves, however Meson would choose.

@@ -92,7 +92,7 @@ case_folders_that_may_not_be_looked_into() {
     for verb in ls init 'put /dev/null name'; do
         expect_status 9 plainly -s "$scratch/closed/store" $verb
         grep -q 'Permission denied' "$scratch/err"
-        ! grep -q 'there is no store' "$scratch/err"
+        fails grep -q 'there is no store' "$scratch/err"
     done
     chmod 700 "$scratch/closed"
 }

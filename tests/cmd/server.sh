@@ -114,10 +114,10 @@ case_not_a_store() {
     echo hello >"$scratch/other/file"
     expect_status 2 "$ASHLAR" -s "$0" ls || expect_status 4 "$ASHLAR" -s "$0" ls
     expect_status 4 "$ASHLAR" -s "$scratch/other" ls
-    ! grep init "$scratch/err"
+    fails grep init "$scratch/err"
     expect_status 5 "$ASHLAR" -s "$scratch/other" init
     grep -q 'not empty: file' "$scratch/err"
-    ! grep repair "$scratch/err"
+    fails grep repair "$scratch/err"
     [ "$(ls "$scratch/other")" = file ]
 }
 
@@ -269,7 +269,7 @@ case_waiting_for_nobody() {
     expect_status 1 "$ASHLAR" --json -s "$nobody" ls
     head -n 1 "$scratch/err" | grep -qxF '{ "note" : { "verb" : "ls", "message" : "waiting for 127.0.0.1:1 to answer" } }'
     expect_status 1 "$ASHLAR" -q -s "$nobody" ls
-    ! grep -q waiting "$scratch/err"
+    fails grep -q waiting "$scratch/err"
     expect_status 1 "$ASHLAR" copy "$nobody" "$scratch/copied"
     grep -qx 'ashlar copy: waiting for 127.0.0.1:1 to answer' "$scratch/err"
     expect_status 1 "$ASHLAR" gridfs --uri "$nobody" list
@@ -346,7 +346,7 @@ with socket.create_connection((host, int(port)), 20) as s:
     stop_server
     # Not unless it is asked for.
     start_server "$scratch/nats"
-    ! grep '^nats:' "$scratch/server.out"
+    fails grep '^nats:' "$scratch/server.out"
     stop_server
 }
 

@@ -34,7 +34,7 @@ case_versions() {
         grep -q 'a version is PATH@3 or "PATH@{TIME}"' "$scratch/err"
     done
     expect_status 4 t cat b
-    ! grep -q 'a version is' "$scratch/err"
+    fails grep -q 'a version is' "$scratch/err"
     put a@2 'a file of that name'
     [ "$(t cat a@2)" = 'a file of that name' ]
     [ "$(t cat a@2@1)" = 'a file of that name' ]
@@ -226,7 +226,7 @@ case_restore() {
     expect_status 4 t restore a@1
     grep -q '/a was deleted on 20.*: `ashlar tree undelete /a` brings it back, and `log` shows its versions$' "$scratch/err"
     expect_status 4 t restore d/b@9
-    ! grep -q undelete "$scratch/err"
+    fails grep -q undelete "$scratch/err"
 }
 
 case_no_version_was_said() {
@@ -300,7 +300,7 @@ case_what_became_of_it() {
         [ "$verb" = diff ] || [ "$verb" = log ] || expect_status 4 t $verb e $rest
         [ "$verb" = diff ] || [ "$verb" = log ] || grep -q '/e was moved: it is /f by now$' "$scratch/err"
         expect_status 4 t $verb nothing $rest
-        ! grep -q undelete "$scratch/err"
+        fails grep -q undelete "$scratch/err"
     done
     t -q rm -r d
     for verb in cat log; do
@@ -324,7 +324,7 @@ case_tags() {
     t log a | grep -q '^@2 .* contents  \[newest\]$'
     t --json stat a@1 | grep -q '"tags" : \[ "first" \]'
     t -q tag --remove a@1 first
-    ! t log a | grep -q first
+    t log a | fails grep -q first
     expect_status 2 t tag a ''
     expect_status 4 t tag a@9 x
 }
@@ -382,8 +382,8 @@ case_who_tagged_what() {
     t -q tag --by bob a@1 good # it is there already
     t --json stat a@1 | grep -q '"tagged" : \[ { "tag" : "good", "at" : .*, "by" : "ann" } \]'
     t -q tag --remove a@1 good
-    ! t stat a@1 | grep -q '^Tag'
-    ! t --json stat a@1 | grep -q '"good"'
+    t stat a@1 | fails grep -q '^Tag'
+    t --json stat a@1 | fails grep -q '"good"'
     # Of a folder, what lay in it when it was tagged.
     put d/a one
     t -q tag d v1

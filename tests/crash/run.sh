@@ -28,22 +28,26 @@ try() {
 recorded="--record $here/ash-record.so --workload $here/crash-workload"
 recorded_tree="--record $here/ash-record.so --workload $here/crash-tree-workload"
 recorded_object="--record $here/ash-record.so --workload $here/crash-object-workload"
+recorded_door="--record $here/ash-record.so --workload $here/crash-door-workload"
 # shellcheck disable=SC2086
 {
     [ "$cuts" = 0 ] || try "$here/crash-cut" $recorded --cuts "$cuts" --per-run 50 --steps 60 --seed "$seed"
     [ "$cuts" = 0 ] || try "$here/crash-tree-cut" $recorded_tree --cuts "$cuts" --per-run 50 --steps 120 --seed "$seed"
     [ "$cuts" = 0 ] || try "$here/crash-object-cut" $recorded_object --cuts "$cuts" --per-run 50 --steps 120 --seed "$seed"
+    [ "$cuts" = 0 ] || try "$here/crash-door-cut" $recorded_door --cuts "$cuts" --per-run 50 --steps 120 --seed "$seed"
     try "$here/crash-cut" $recorded --cuts 200 --rule 1 --seed "$seed" 2>/dev/null
     try "$here/crash-cut" $recorded --cuts 200 --rule 2 --seed "$seed" 2>/dev/null
     try "$here/crash-cut" $recorded --cuts 200 --rule 3 --seed "$seed" 2>/dev/null
     for rule in 1 2 3; do
         try "$here/crash-tree-cut" $recorded_tree --cuts 400 --steps 60 --rule $rule --seed "$seed" 2>/dev/null
+        try "$here/crash-door-cut" $recorded_door --cuts 400 --steps 60 --rule $rule --seed "$seed" 2>/dev/null
         try "$here/crash-object-cut" $recorded_object --cuts 400 --steps 60 --rule $rule --seed "$seed" 2>/dev/null
     done
 }
 [ "$kills" = 0 ] || try "$here/crash-kill" --kills "$kills" --seed "$seed"
 [ "$kills" = 0 ] || try "$here/crash-tree-kill" --kills "$kills" --seed "$seed"
 [ "$kills" = 0 ] || try "$here/crash-object-kill" --kills "$kills" --seed "$seed"
+[ "$kills" = 0 ] || try "$here/crash-door-kill" --kills "$kills" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-flip" --flips "$flips" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-tree-flip" --flips "$flips" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-flip" --aim meta --flips "$flips" --seed "$seed" --ashlar "$here/../../ashlar"

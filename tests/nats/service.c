@@ -120,8 +120,14 @@ static int64_t pump(void *state, int64_t now_ms)
     return v->timed_ms != 0 ? v->timed_ms : INT64_MAX;
 }
 
+static void keep_house(void *ctx, int64_t now_ms)
+{
+    service *s = ctx;
+    atomic_fetch_add(&s->housekeepings, now_ms > 0 ? 1 : 0);
+}
+
 static const ash_nats_service small_service = {
-    .attach = attach, .detach = detach, .publish = publish, .pump = pump};
+    .attach = attach, .detach = detach, .publish = publish, .pump = pump, .keep_house = keep_house};
 
 void service_start(service *s, const ash_nats_server_options *opts)
 {

@@ -16,7 +16,7 @@
 typedef struct service {
     ash_nats_server *server;
     int port;
-    atomic_int attached, detached, published, pumps;
+    atomic_int attached, detached, published, pumps, housekeepings;
     atomic_bool refuses; /* to serve clients from now on */
 } service;
 

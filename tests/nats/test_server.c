@@ -298,6 +298,22 @@ static void test_nats_server__hangs_up(void **state)
     service_stop(&s);
 }
 
+/* Also while nobody comes, goes or says anything. */
+static void test_nats_server__keeps_house(void **state)
+{
+    service s;
+    client c;
+    (void)state;
+    service_start(&s, NULL);
+    client_open_usual(&c, s.port);
+    for (int i = 0; i < 1000 && s.housekeepings < 2; i++)
+        ash__clock_sleep_ms(10);
+    assert_true(s.housekeepings >= 2);
+    assert_int_equal(s.detached, 0);
+    client_close(&c);
+    service_stop(&s);
+}
+
 static void test_nats_server__refusals(void **state)
 {
     static const char *const anywhere[] = {"0.0.0.0:0"};
@@ -329,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_nats_server__large_messages),
         cmocka_unit_test(test_nats_server__many_clients),
         cmocka_unit_test(test_nats_server__hangs_up),
+        cmocka_unit_test(test_nats_server__keeps_house),
         cmocka_unit_test(test_nats_server__refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -68,7 +68,7 @@ case_verbs() {
     "$ASHLAR" -s "$foreign_uri" mv greeting 'another greeting'
     "$ASHLAR" -s "$foreign_uri" ls | grep -qx 'another greeting'
     expect_status 0 "$ASHLAR" -s "$foreign_uri" rm 'another greeting'
-    ! "$ASHLAR" -s "$foreign_uri" ls | grep -q greeting
+    "$ASHLAR" -s "$foreign_uri" ls | fails grep -q greeting
 }
 
 run_cases

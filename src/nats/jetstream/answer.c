@@ -82,31 +82,63 @@ void ash__jsd_status(ash_jsd_client *c, const char *to, const char *reply, const
     ash__free(headers);
 }
 
-static bool copy_value(const char *value, const char *end, char *out, size_t room)
+/* ---- headers ---- */
+
+static bool is_blank(char c)
 {
-    while (value < end && (*value == ' ' || *value == '\t'))
-        value++;
-    while (end > value && (end[-1] == ' ' || end[-1] == '\t'))
-        end--;
-    if ((size_t)(end - value) >= room || memchr(value, '\0', (size_t)(end - value)) != NULL)
+    return c == ' ' || c == '\t';
+}
+
+static bool split(const char *line, const char *end, ash_jsd_header *out)
+{
+    const char *colon = memchr(line, ':', (size_t)(end - line));
+    if (colon == NULL)
         return false;
-    memcpy(out, value, (size_t)(end - value));
-    out[end - value] = '\0';
+    const char *value = colon + 1;
+    while (value < end && is_blank(*value))
+        value++;
+    while (end > value && is_blank(end[-1]))
+        end--;
+    *out = (ash_jsd_header){line, value, (size_t)(colon - line), (size_t)(end - value)};
     return true;
 }
 
-bool ash__jsd_header(const ash_nats_message *m, const char *name, char *out, size_t room)
+bool ash__jsd_header_next(const ash_nats_message *m, const char **at, ash_jsd_header *out)
 {
-    const char *at = m->headers, *end = at != NULL ? at + m->headers_len : NULL;
-    size_t len = strlen(name);
-    while (at != NULL && at < end) {
-        const char *line = at, *stop = memchr(at, '\n', (size_t)(end - at));
+    const char *end = m->headers != NULL ? m->headers + m->headers_len : NULL;
+    if (*at == NULL)
+        *at = m->headers;
+    while (*at < end) {
+        const char *line = *at, *stop = memchr(line, '\n', (size_t)(end - line));
         stop = stop != NULL ? stop : end;
-        at = stop + 1;
+        *at = stop < end ? stop + 1 : end;
         if (stop > line && stop[-1] == '\r')
             stop--;
-        if ((size_t)(stop - line) > len && line[len] == ':' && strncasecmp(line, name, len) == 0)
-            return copy_value(line + len + 1, stop, out, room);
+        if (split(line, stop, out))
+            return true;
+    }
+    return false;
+}
+
+bool ash__jsd_header_is(const ash_jsd_header *h, const char *name)
+{
+    return h->name_len == strlen(name) && strncasecmp(h->name, name, h->name_len) == 0;
+}
+
+bool ash__jsd_header_value(const ash_nats_message *m, const char *name,
+                           char out[ASH_JSD_HEADER_BYTES])
+{
+    const char *at = NULL;
+    ash_jsd_header h;
+    out[0] = '\0';
+    while (ash__jsd_header_next(m, &at, &h)) {
+        if (!ash__jsd_header_is(&h, name))
+            continue;
+        if (h.value_len >= ASH_JSD_HEADER_BYTES)
+            return false;
+        memcpy(out, h.value, h.value_len);
+        out[h.value_len] = '\0';
+        return true;
     }
     return false;
 }

@@ -9,9 +9,9 @@
 
 /* JetStream's errors that are given here: name, code, err_code, text. */
 #define ASH_JSD_ERRORS(X)                                                                          \
+    X(ACCOUNT_RESOURCES, 400, 10002, "resource limits exceeded for account")                       \
     X(BAD_REQUEST, 400, 10003, "bad request")                                                      \
     X(CONSUMER_CREATE, 500, 10012, "consumer cannot be created")                                   \
-    X(CONSUMER_NAME_IN_USE, 400, 10013, "consumer name already in use")                            \
     X(CONSUMER_NOT_FOUND, 404, 10014, "consumer not found")                                        \
     X(INSUFFICIENT_RESOURCES, 503, 10023, "insufficient resources")                                \
     X(INVALID_JSON, 400, 10025, "invalid JSON")                                                    \
@@ -39,10 +39,16 @@
       "consumer filter subject is not a valid subset of the interest subjects")                    \
     X(FLOW_WITHOUT_HEARTBEAT, 400, 10108, "consumer with flow control also needs heartbeats")      \
     X(SEALED, 400, 10109, "invalid operation on sealed stream")                                    \
+    X(DELIVER_SUBJECT, 400, 10112, "invalid push consumer deliver subject")                        \
     X(FILTER_MISMATCH, 400, 10131,                                                                 \
       "Consumer create request did not match filtered subject from create subject")                \
     X(TTL_INVALID, 400, 10165, "invalid per-message TTL")                                          \
-    X(TOO_MANY_REQUESTS, 429, 10167, "too many requests")
+    X(TOO_MANY_REQUESTS, 429, 10167, "too many requests")                                          \
+    X(NO_COUNTERS, 400, 10168, "message counters is disabled")                                     \
+    X(NO_BATCHES, 400, 10174, "atomic publish is disabled")                                        \
+    X(API_LEVEL, 412, 10185, "JetStream minimum api level required")                               \
+    X(NO_SCHEDULES, 400, 10188, "message schedules is disabled")                                   \
+    X(SEQUENCE_OF_SUBJECT, 400, 10193, "missing sequence for expected last sequence per subject")
 
 #define ASH_JSD_ENUM(name, code, number, text) ASH_JSD_##name,
 typedef enum ash_jsd_error { ASH_JSD_OK, ASH_JSD_ERRORS(ASH_JSD_ENUM) } ash_jsd_error;
@@ -74,8 +80,20 @@ void ash__jsd_reply(ash_jsd_client *c, const ash_nats_message *to, const void *d
 void ash__jsd_status(ash_jsd_client *c, const char *to, const char *reply, const char *status,
                      const char *lines);
 
-/* A header's value, without blanks around it; false: it is not there, or has no room. */
-bool ash__jsd_header(const ash_nats_message *m, const char *name, char *out, size_t room);
+/* A header, as it stands in the message, its value without blanks around it. */
+typedef struct ash_jsd_header {
+    const char *name, *value;
+    size_t name_len, value_len;
+} ash_jsd_header;
+/* The next one; *at: NULL at first.  Lines that are no header are passed over. */
+bool ash__jsd_header_next(const ash_nats_message *m, const char **at, ash_jsd_header *out);
+/* In any case of letters. */
+bool ash__jsd_header_is(const ash_jsd_header *h, const char *name);
+
+enum { ASH_JSD_HEADER_BYTES = 256 }; /* a value that is served, and its NUL */
+/* The value of the first one of that name; false: there is none, or it is longer. */
+bool ash__jsd_header_value(const ash_nats_message *m, const char *name,
+                           char out[ASH_JSD_HEADER_BYTES]);
 
 /* Members. */
 void ash__jsd_put_time(ash_buffer *out, const char *key, int64_t ms);

@@ -64,9 +64,9 @@ static void split_stream(ash_jsd_request *r, const char *rest)
     size_t len = strcspn(rest, ".");
     r->stream = ash__strndup(rest, len);
     r->rest = rest[len] == '.' ? rest + len + 1 : "";
-    r->store = strncmp(r->stream, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) == 0
-                   ? r->stream + strlen(ASH_STREAM_PREFIX)
-                   : "";
+    r->store = ash__store_of_stream(r->stream);
+    if (r->store == NULL)
+        r->store = ""; /* no store has that name */
 }
 
 /* false: it was told why not. */
@@ -102,6 +102,27 @@ static bool read_body(ash_jsd_request *r)
     return false;
 }
 
+/* A client that counts on what came after this version of the API says so; it is told where it would
+ * be misunderstood. */
+static bool is_of_this_level(ash_jsd_request *r, bool raw)
+{
+    char level[ASH_JSD_HEADER_BYTES];
+    if (!ash__jsd_header_value(r->message, "Nats-Required-Api-Level", level) ||
+        strcmp(level, "0") == 0)
+        return true;
+    if (!raw)
+        ash__jsd_fail(r, ASH_JSD_API_LEVEL, NULL);
+    else if (r->message->reply != NULL)
+        ash__jsd_status(r->client, r->message->reply, NULL, "412 Required Api Level", "");
+    return false;
+}
+
+static void handle(ash_jsd_request *r, const verb *v)
+{
+    if (is_of_this_level(r, (v->needs & RAW) != 0))
+        v->handle(r);
+}
+
 bool ash__jsd_api(ash_jsd_client *c, const ash_nats_message *m)
 {
     const char *rest = NULL;
@@ -120,7 +141,9 @@ bool ash__jsd_api(ash_jsd_client *c, const ash_nats_message *m)
     if (good && (v->needs & NO_JSON) == 0)
         good = read_body(&r);
     if (good)
-        v->handle(&r);
+        handle(&r, v);
+    if (r.answer.len >= ASH_NATS_MAX_PAYLOAD_BYTES)
+        ash__jsd_fail(&r, ASH_JSD_INSUFFICIENT_RESOURCES, "the answer has no room in a message");
     /* Nobody answers a direct get of a stream that is not there, but 503. */
     bool served = good || (v->needs & RAW) == 0;
     if ((v->needs & RAW) == 0) {

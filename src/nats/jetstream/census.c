@@ -2,7 +2,8 @@
 #include "nats/jetstream/census.h"
 
 #include "base/mem.h"
-#include "nats/jetstream/subject.h"
+#include "nats/jetstream/messages.h"
+#include "nats/subject.h"
 #include "object/jetstream/format/names.h"
 
 #include <inttypes.h>
@@ -58,17 +59,6 @@ void ash__jsd_censuses_free(ash_jetstream *j)
 
 /* ---- counting ---- */
 
-static bool has_chunks(const ash_object *o)
-{
-    return !o->deleted && o->link_store == NULL && o->size > 0;
-}
-
-static int64_t chunks_of(const ash_object *o)
-{
-    int64_t chunk = ash_object_chunk_size(o);
-    return has_chunks(o) ? (o->size + chunk - 1) / chunk : 0;
-}
-
 static int count(ash_object_store *s, ash_jsd_census *c, ash_error *err)
 {
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
@@ -78,13 +68,13 @@ static int count(ash_object_store *s, ash_jsd_census *c, ash_error *err)
     o.deleted = true;
     int rc = ash_object_store_list(s, &o, &op, &l, err);
     while (rc == 0 && (rc = ash_object_listing_next(l, &object, err)) == 0 && object != NULL) {
-        int64_t chunks = chunks_of(object);
+        uint64_t chunks = ash__jsd_chunk_count(object);
         if (c->first == 0) {
             c->first = object->revision;
             c->first_ms = object->modified_ms;
         }
         c->last_ms = object->modified_ms;
-        c->messages += 1 + (uint64_t)chunks;
+        c->messages += 1 + chunks;
         c->subjects += chunks > 0 ? 2 : 1;
     }
     ash_object_listing_free(l);
@@ -117,7 +107,6 @@ int ash__jsd_census_write(ash_jetstream *j, ash_object_store *s, const ash_objec
     put_count(out, "last_seq", last);
     ash__jsd_put_time(out, "last_ts", c.last_ms);
     put_count(out, "num_subjects", c.subjects);
-    put_count(out, "consumer_count", 0);
     return 0;
 }
 
@@ -130,13 +119,12 @@ typedef struct subjects {
 } subjects;
 
 /* Takes over the subject. */
-static void tell(subjects *w, char *subject, int64_t messages)
+static void tell(subjects *w, char *subject, uint64_t messages)
 {
-    if (ash__jsd_subject_matches(w->filter, subject)) {
-        if (w->seen++ >= w->offset && w->told < ASH_JSD_SUBJECTS) {
-            ash__json_put_int_member(w->out, subject, messages);
-            w->told++;
-        }
+    if (ash__nats_matches(w->filter, subject) && w->seen++ >= w->offset &&
+        w->told < ASH_JSD_SUBJECTS && w->out->len <= ASH_JSD_MESSAGE_BYTES) {
+        put_count(w->out, subject, messages);
+        w->told++;
     }
     ash__free(subject);
 }
@@ -155,8 +143,9 @@ int ash__jsd_census_subjects(ash_object_store *s, const char *filter, int64_t of
     int rc = ash_object_store_list(s, &o, &op, &l, err);
     while (rc == 0 && (rc = ash_object_listing_next(l, &object, err)) == 0 && object != NULL) {
         tell(&w, ash__meta_subject(ash_object_store_name(s), object->name), 1);
-        if (has_chunks(object))
-            tell(&w, ash__chunk_subject(ash_object_store_name(s), object->nuid), chunks_of(object));
+        uint64_t chunks = ash__jsd_chunk_count(object);
+        if (chunks > 0)
+            tell(&w, ash__chunk_subject(ash_object_store_name(s), object->nuid), chunks);
     }
     ash__buffer_append_byte(out, '}');
     ash_object_listing_free(l);

@@ -6,7 +6,7 @@
 
 #include "nats/jetstream/answer.h"
 
-/* Appends the member "state": objects, tombstones and links are a message each, bytes one for each
+/* Appends the member "state", which it leaves open: objects, tombstones and links are a message each, bytes one for each
  * chunk.  Counted once for each state of the store.  st: of s. */
 int ash__jsd_census_write(ash_jetstream *j, ash_object_store *s, const ash_object_status *st,
                           ash_buffer *out, ash_error *err);

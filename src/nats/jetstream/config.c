@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
-
 /* ---- reading ---- */
 
 static bool is_empty(const ash_json *value)
@@ -143,11 +141,10 @@ ash_jsd_error ash__jsd_config_read(const ash_json *config, const char *store,
 {
     ash_object_status *said = NULL;
     *out = NULL;
-    const char *name = ash__json_text(config, "name", "");
+    const char *named = ash__store_of_stream(ash__json_text(config, "name", ""));
     if (!has_types(config))
         return ASH_JSD_INVALID_JSON;
-    if (strncmp(name, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) != 0 ||
-        strcmp(name + strlen(ASH_STREAM_PREFIX), store) != 0)
+    if (named == NULL || strcmp(named, store) != 0)
         return ASH_JSD_STREAM_MISMATCH;
     ash_jsd_error error = check(config, store, err);
     if (error != ASH_JSD_OK)
@@ -161,35 +158,19 @@ ash_jsd_error ash__jsd_config_read(const ash_json *config, const char *store,
 
 /* ---- writing ---- */
 
-static void put_metadata(const bson_t *map, ash_buffer *out)
-{
-    bson_iter_t it;
-    uint32_t len = 0;
-    ash__json_put_key(out, "metadata");
-    ash__buffer_append_byte(out, '{');
-    if (map != NULL && bson_iter_init(&it, map)) {
-        while (bson_iter_next(&it)) {
-            const char *text = bson_iter_utf8(&it, &len);
-            ash__json_put_key(out, bson_iter_key(&it));
-            ash__json_put_text(out, text, len);
-        }
-    }
-    ash__buffer_append_byte(out, '}');
-}
-
 static void put_limits(const ash_object_config *c, ash_buffer *out)
 {
     ash__json_put_text_member(out, "retention", "limits");
     ash__json_put_int_member(out, "max_consumers", -1);
     ash__json_put_int_member(out, "max_msgs", -1);
     ash__json_put_int_member(out, "max_bytes", c->max_bytes > 0 ? c->max_bytes : -1);
-    ash__json_put_int_member(out, "max_age", c->ttl_ms * NS_PER_MS);
+    ash__json_put_int_member(out, "max_age", c->ttl_ms * ASH_JS_NS_PER_MS);
     ash__json_put_int_member(out, "max_msgs_per_subject", -1);
     ash__json_put_int_member(out, "max_msg_size", -1);
     ash__json_put_text_member(out, "discard", "new");
     ash__json_put_text_member(out, "storage", "file");
     ash__json_put_int_member(out, "num_replicas", 1);
-    ash__json_put_int_member(out, "duplicate_window", 120000 * NS_PER_MS);
+    ash__json_put_int_member(out, "duplicate_window", 120000 * ASH_JS_NS_PER_MS);
     ash__json_put_text_member(out, "compression", c->compression ? "s2" : "none");
 }
 
@@ -210,18 +191,12 @@ void ash__jsd_config_write(const ash_object_status *st, ash_buffer *out)
     (void)ash_object_status_config(st, &c, NULL);
     ash__json_put_key(out, "config");
     ash__buffer_append_byte(out, '{');
-    ash__json_put_key(out, "name");
-    ash__buffer_printf(out, "\"" ASH_STREAM_PREFIX "%s\"", c.name);
-    if (c.description != NULL && c.description[0] != '\0')
-        ash__json_put_text_member(out, "description", c.description);
-    ash__json_put_key(out, "subjects");
-    ash__buffer_printf(out, "[\"$O.%s.C.>\",\"$O.%s.M.>\"]", c.name, c.name);
+    ash__js_put_names(&c, out);
     put_limits(&c, out);
     put_rights(ash_object_status_is_sealed(st), out);
     ash__json_put_key(out, "consumer_limits");
     ash__buffer_append_text(out, "{}");
-    if (c.metadata != NULL && !bson_empty(c.metadata))
-        put_metadata(c.metadata, out);
+    ash__js_put_metadata(&c, out);
     ash__buffer_append_byte(out, '}');
     ash__jsd_put_time(out, "created", ash_object_status_created_ms(st));
 }

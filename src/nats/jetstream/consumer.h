@@ -52,6 +52,8 @@ typedef struct ash_jsd_consumer {
 } ash_jsd_consumer;
 
 ash_jsd_consumer *ash__jsd_consumer_find(ash_jsd_client *c, const char *stream, const char *name);
+/* How many the client has of a store's stream. */
+int ash__jsd_consumer_count(const ash_jsd_client *c, const char *store);
 void ash__jsd_consumer_free(ash_jsd_consumer *k);
 /* Is there room for that much more text of the client's? */
 bool ash__jsd_consumers_have_room(const ash_jsd_client *c, size_t bytes);

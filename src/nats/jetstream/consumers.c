@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Making, showing and ending consumers. */
 #include "nats/jetstream/consumer.h"
+#include "nats/jetstream/watch.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "nats/jetstream/subject.h"
+#include "nats/subject.h"
 #include "object/jetstream/format/config.h"
+#include "object/jetstream/format/names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NS_PER_MS INT64_C(1000000)
 
 enum { NAME_MAX_BYTES = 255, PAGE = 1024 };
 
@@ -24,6 +24,16 @@ ash_jsd_consumer *ash__jsd_consumer_find(ash_jsd_client *c, const char *stream, 
     while (k != NULL && (strcmp(k->name, name) != 0 || strcmp(k->stream, stream) != 0))
         k = k->next;
     return k;
+}
+
+int ash__jsd_consumer_count(const ash_jsd_client *c, const char *store)
+{
+    int count = 0;
+    for (const ash_jsd_consumer *k = c->consumers; k != NULL; k = k->next) {
+        const char *of = ash__store_of_stream(k->stream);
+        count += of != NULL && strcmp(of, store) == 0 ? 1 : 0;
+    }
+    return count;
 }
 
 bool ash__jsd_consumers_have_room(const ash_jsd_client *c, size_t bytes)
@@ -119,12 +129,23 @@ static bool read_start(const ash_json *config, ash_jsd_source_request *out)
     return true;
 }
 
+/* It goes into lines of the protocol, where a blank or the end of a line would begin something else. */
+static bool is_deliver_subject(const ash_json *config)
+{
+    const ash_json *deliver = ash__json_get(config, "deliver_subject");
+    if (deliver == NULL || deliver->type != ASH_JSON_TEXT || deliver->text_len == 0)
+        return true;
+    return strlen(deliver->text) == deliver->text_len && ash__nats_subject_valid(deliver->text);
+}
+
 static ash_jsd_error check_delivery(const ash_json *config)
 {
     const char *deliver = ash__json_text(config, "deliver_subject", "");
-    int64_t heartbeat = ash__json_int(config, "idle_heartbeat", 0) / NS_PER_MS;
+    int64_t heartbeat = ash__json_int(config, "idle_heartbeat", 0) / ASH_JS_NS_PER_MS;
     bool flow = ash__json_truth(config, "flow_control", false);
-    if (strpbrk(deliver, "*>") != NULL)
+    if (!is_deliver_subject(config))
+        return ASH_JSD_DELIVER_SUBJECT;
+    if (ash__nats_has_wildcards(deliver))
         return ASH_JSD_DELIVER_WILDCARDS;
     if (deliver[0] == '\0' && heartbeat > 0)
         return ASH_JSD_HEARTBEAT_OF_PULL;
@@ -186,14 +207,14 @@ static char *show_config(const ash_json *config, const char *name)
 static void describe(ash_jsd_consumer *k, const ash_jsd_request *r, const ash_json *config)
 {
     const char *deliver = ash__json_text(config, "deliver_subject", "");
-    int64_t inactive = ash__json_int(config, "inactive_threshold", 0) / NS_PER_MS;
+    int64_t inactive = ash__json_int(config, "inactive_threshold", 0) / ASH_JS_NS_PER_MS;
     k->stream = ash__strdup(r->stream);
     k->deliver = deliver[0] != '\0' ? ash__strdup(deliver) : NULL;
     k->config = show_config(config, k->name);
     k->bytes = strlen(k->config) + strlen(k->name) + strlen(k->stream) + strlen(deliver);
     k->heads = ash__json_truth(config, "headers_only", false);
     k->flow = ash__json_truth(config, "flow_control", false);
-    k->heartbeat_ms = ash__json_int(config, "idle_heartbeat", 0) / NS_PER_MS;
+    k->heartbeat_ms = ash__json_int(config, "idle_heartbeat", 0) / ASH_JS_NS_PER_MS;
     k->inactive_ms = inactive > 0 ? inactive : ASH_JSD_INACTIVE_MS;
     k->window = ASH_JSD_WINDOW_FIRST;
     k->created_ms = ash__clock_wall_ms();
@@ -264,6 +285,15 @@ static ash_jsd_error enter(ash_jsd_client *c, ash_jsd_consumer *k)
     return ASH_JSD_OK;
 }
 
+static ash_jsd_error error_of_source(const ash_jsd_client *c, int rc)
+{
+    if (rc == ASH_EINVAL)
+        return ASH_JSD_FILTER;
+    if (rc == ASH_ENOMEM && ash__jsd_watch_share_is_used(c))
+        return ASH_JSD_TOO_MANY_CONSUMERS;
+    return ash__jsd_error_of(rc, ASH_JSD_CONSUMER_CREATE);
+}
+
 void ash__jsd_consumer_create(ash_jsd_request *r)
 {
     const ash_json *config = ash__json_get(r->body, "config");
@@ -283,11 +313,11 @@ void ash__jsd_consumer_create(ash_jsd_request *r)
         ash__nuid(k->name);
     }
     describe(k, r, config);
-    error = is_name(k->name) ? ASH_JSD_OK : ASH_JSD_BAD_REQUEST;
+    error = is_name(k->name) && k->bytes < ASH_JSD_MESSAGE_BYTES ? ASH_JSD_OK : ASH_JSD_BAD_REQUEST;
     if (error == ASH_JSD_OK)
         rc = open_source(r, &source, k, &err);
     if (rc != 0)
-        error = rc == ASH_EINVAL ? ASH_JSD_FILTER : ash__jsd_error_of(rc, ASH_JSD_CONSUMER_CREATE);
+        error = error_of_source(r->client, rc);
     if (error == ASH_JSD_OK)
         error = enter(r->client, k);
     if (error == ASH_JSD_OK) {
@@ -327,13 +357,14 @@ void ash__jsd_consumer_delete(ash_jsd_request *r)
 static void list(ash_jsd_request *r, bool names)
 {
     ash_buffer *out = &r->answer;
-    int64_t total = 0;
+    int64_t offset = ash__json_int(r->body, "offset", 0), total = 0;
     ash__json_put_key(out, "consumers");
     ash__buffer_append_byte(out, '[');
     for (ash_jsd_consumer *k = r->client->consumers; k != NULL; k = k->next) {
-        if (strcmp(k->stream, r->stream) != 0)
+        if (strcmp(k->stream, r->stream) != 0 || total++ < offset ||
+            out->len > ASH_JSD_MESSAGE_BYTES)
             continue;
-        if (total++ > 0)
+        if (out->data[out->len - 1] != '[')
             ash__buffer_append_byte(out, ',');
         if (names) {
             ash__json_put_text(out, k->name, strlen(k->name));
@@ -345,7 +376,7 @@ static void list(ash_jsd_request *r, bool names)
     }
     ash__buffer_append_byte(out, ']');
     ash__json_put_int_member(out, "total", total);
-    ash__json_put_int_member(out, "offset", 0);
+    ash__json_put_int_member(out, "offset", offset > 0 ? offset : 0);
     ash__json_put_int_member(out, "limit", PAGE);
 }
 
@@ -363,12 +394,12 @@ void ash__jsd_consumer_list(ash_jsd_request *r)
 
 static void read_pull(const ash_nats_message *m, const ash_json *body, ash_jsd_pull *out)
 {
-    int64_t now = ash__clock_ms(), expires = ash__json_int(body, "expires", 0) / NS_PER_MS;
+    int64_t now = ash__clock_ms(), expires = ash__json_int(body, "expires", 0) / ASH_JS_NS_PER_MS;
     out->batch = ash__json_int(body, "batch", 1);
     out->bytes = ash__json_int(body, "max_bytes", 0);
     out->bytes = out->bytes > 0 ? out->bytes : -1;
     out->no_wait = ash__json_truth(body, "no_wait", false);
-    out->heartbeat_ms = ash__json_int(body, "idle_heartbeat", 0) / NS_PER_MS;
+    out->heartbeat_ms = ash__json_int(body, "idle_heartbeat", 0) / ASH_JS_NS_PER_MS;
     out->heard_ms = now;
     out->expires_ms = expires > 0 ? now + expires : 0;
     out->reply = ash__strdup(m->reply);

@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "object/jetstream/format/config.h"
+#include "object/jetstream/format/config.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@ static void send(ash_jsd_client *c, ash_jsd_consumer *k, const ash_jsd_stored *m
     k->sequence = m->sequence;
     char *reply = ash__sprintf("$JS.ACK.%s.%s.1.%" PRIu64 ".%" PRIu64 ".%" PRId64 ".%" PRIu64,
                                k->stream, k->name, m->sequence, k->delivered,
-                               m->time_ms * INT64_C(1000000), ash__jsd_source_pending(k->source));
+                               m->time_ms * ASH_JS_NS_PER_MS, ash__jsd_source_pending(k->source));
     if (k->heads)
         (void)snprintf(size, sizeof size, "Nats-Msg-Size: %" PRId64 "\r\n", m->size);
     ash__jsd_put_headers(m, size, &headers);

@@ -6,15 +6,20 @@
 
 #include "base/thread.h"
 #include "nats/jetstream/jetstream.h"
+#include "nats/server.h"
 #include "object/info.h"
 
 enum {
-    ASH_JSD_CONSUMERS = 256,    /* of a client */
-    ASH_JSD_WATCHES = 256,      /* of the server; each has a thread */
-    ASH_JSD_TOLD = 1024,        /* meta messages that are known again */
+    ASH_JSD_CONSUMERS = 256,                      /* of a client */
+    ASH_JSD_WATCHES = 256,                        /* of the server; each has a thread … */
+    ASH_JSD_WATCHES_OF_ONE = ASH_JSD_WATCHES / 4, /* … and of a client, so that others have some */
+    ASH_JSD_TOLD = 1024,                          /* meta messages that are known again */
     ASH_JSD_CENSUSES = 32,      /* stores whose messages are counted and remembered */
     ASH_JSD_BODY_MAX = 1 << 20, /* of a request or a meta message */
-    ASH_JSD_OP_MS = 30000       /* of one request; clients wait for less */
+    ASH_JSD_OP_MS = 30000,      /* of one request; clients wait for less */
+    /* Of an object in one message, whatever its chunks are; and of a page of a list. Also in base64,
+     * and with all that stands around it, it has room in the payload that clients were told of. */
+    ASH_JSD_MESSAGE_BYTES = ASH_NATS_MAX_PAYLOAD_BYTES / 2
 };
 
 /* How many messages a store has, as of one state of it. */
@@ -37,8 +42,10 @@ struct ash_jetstream {
     ash_object_manager *manager;
     ash_mutex mutex; /* guards what follows; nothing is called, and nothing waits, under it */
     struct ash_jsd_put *puts;
+    struct ash_jsd_watch *watches; /* also those whose client let go, until their threads end */
     int put_count, watch_count;
     ash_cond watch_ended;
+    uint64_t clients; /* so many came */
     ash_jsd_census censuses[ASH_JSD_CENSUSES];
     int next_census; /* that is overwritten next */
     ash_jsd_told told[ASH_JSD_TOLD];
@@ -48,6 +55,7 @@ struct ash_jetstream {
 typedef struct ash_jsd_client {
     ash_jetstream *jetstream;
     ash_nats_client *client;
+    uint64_t id; /* of all that ever came */
     struct ash_jsd_consumer *consumers;
     int consumer_count;
     char *renamed; /* the meta subject that the last rename left, which its client purges next */

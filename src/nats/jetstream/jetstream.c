@@ -6,7 +6,6 @@
 #include "nats/jetstream/puts.h"
 #include "nats/jetstream/watch.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -56,6 +55,9 @@ static int attach(void *ctx, ash_nats_client *client, void **state, ash_error *e
     ash_jsd_client *c = ash__new(ash_jsd_client);
     c->jetstream = ctx;
     c->client = client;
+    ash__mutex_lock(&c->jetstream->mutex);
+    c->id = ++c->jetstream->clients;
+    ash__mutex_unlock(&c->jetstream->mutex);
     *state = c;
     return 0;
 }
@@ -64,7 +66,6 @@ static void detach(void *state)
 {
     ash_jsd_client *c = state;
     ash__jsd_consumers_end(c, NULL);
-    ash__jsd_puts_tidy(c->jetstream, ash__clock_ms());
     ash__free(c->renamed);
     ash__free(c);
 }
@@ -88,8 +89,14 @@ static int64_t pump(void *state, int64_t now_ms)
     return ash__jsd_deliver(state, now_ms);
 }
 
+/* Clients stay connected for days, and some forget what they began. */
+static void keep_house(void *ctx, int64_t now_ms)
+{
+    ash__jsd_puts_tidy(ctx, now_ms);
+}
+
 static const ash_nats_service service = {
-    .attach = attach, .detach = detach, .publish = publish, .pump = pump};
+    .attach = attach, .detach = detach, .publish = publish, .pump = pump, .keep_house = keep_house};
 
 const ash_nats_service *ash__jetstream_service(void)
 {

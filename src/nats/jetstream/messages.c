@@ -38,13 +38,26 @@ void ash__jsd_stored_meta(const ash_object *o, ash_jsd_stored *out)
         ash__buffer_printf(&out->headers,
                            "Nats-TTL: %" PRId64 "s\r\nAshlar-Expires: %" PRId64 "\r\n",
                            (o->expires_ms - o->modified_ms + 999) / 1000, o->expires_ms);
-    ash__js_write_info(o, o->nuid, &out->data);
+    ash_object told = *o;
+    /* What a reader of the messages finds. */
+    if (told.chunks > 0)
+        told.chunks = (int64_t)ash__jsd_chunk_count(o);
+    if (told.chunk_size > ASH_JSD_MESSAGE_BYTES)
+        told.chunk_size = ASH_JSD_MESSAGE_BYTES;
+    ash__js_write_info(&told, o->nuid, &out->data);
     out->size = (int64_t)out->data.len;
+}
+
+/* Those of the object, unless they are too large for a message. */
+static int64_t chunk_bytes(const ash_object *o)
+{
+    int64_t chunk = ash_object_chunk_size(o);
+    return chunk < ASH_JSD_MESSAGE_BYTES ? chunk : ASH_JSD_MESSAGE_BYTES;
 }
 
 uint64_t ash__jsd_chunk_count(const ash_object *o)
 {
-    int64_t chunk = ash_object_chunk_size(o);
+    int64_t chunk = chunk_bytes(o);
     if (o->deleted || o->link_store != NULL)
         return 0;
     return (uint64_t)((o->size + chunk - 1) / chunk);
@@ -66,7 +79,7 @@ static int read_chunk(ash_object_reader *r, size_t len, ash_buffer *out, ash_err
 int ash__jsd_stored_chunk(const ash_object *o, uint64_t index, ash_object_reader *r, bool heads,
                           ash_jsd_stored *out, ash_error *err)
 {
-    int64_t chunk = ash_object_chunk_size(o), left = o->size - (int64_t)index * chunk;
+    int64_t chunk = chunk_bytes(o), left = o->size - (int64_t)index * chunk;
     begin(out, o, index + 1, ash__chunk_subject(o->store, o->nuid));
     ash__buffer_printf(&out->headers, "Nats-Msg-Id: %s.%" PRIu64 "\r\n", o->nuid, index);
     out->size = left < chunk ? left : chunk;
@@ -79,7 +92,7 @@ int ash__jsd_open_reader(ash_object_store *s, const ash_object *o, uint64_t chun
     ash_object_read_options opts = ASH_OBJECT_READ_OPTIONS_INIT;
     opts.no_follow = true;
     opts.unverified = true;
-    opts.start = (int64_t)chunk * ash_object_chunk_size(o);
+    opts.start = (int64_t)chunk * chunk_bytes(o);
     int rc = ash_object_store_open_reader(s, o->name, &opts, op, out, err);
     if (rc == 0 && strcmp(ash_object_nuid(ash_object_reader_object(*out)), o->nuid) != 0) {
         ash_object_reader_free(*out);
@@ -142,7 +155,7 @@ static int find_newest(ash_object_store *s, const ash_op *op, ash_jsd_stored *ou
     ash_object_status *st = NULL;
     ash_object_listing *l = NULL;
     const ash_object *object = NULL;
-    bool any = false;
+    ash_object *newest = NULL;
     int rc = ash_object_store_status(s, op, &st, err);
     uint64_t revision = rc == 0 ? ash_object_status_revision(st) : 0;
     ash_object_status_free(st);
@@ -152,11 +165,16 @@ static int find_newest(ash_object_store *s, const ash_op *op, ash_jsd_stored *ou
     if (rc == 0)
         rc = ash_object_store_list(s, &o, op, &l, err);
     while (rc == 0 && (rc = ash_object_listing_next(l, &object, err)) == 0 && object != NULL) {
-        ash__jsd_stored_meta(object, out);
-        any = true;
+        ash_object_free(newest);
+        newest = ash_object_copy(object);
     }
     ash_object_listing_free(l);
-    return rc == 0 && !any ? ash__fail(err, ASH_ENOTFOUND, "no message") : rc;
+    if (rc == 0 && newest == NULL)
+        rc = ash__fail(err, ASH_ENOTFOUND, "no message");
+    if (rc == 0)
+        ash__jsd_stored_meta(newest, out);
+    ash_object_free(newest);
+    return rc;
 }
 
 /* from 0: the last one. */

@@ -81,13 +81,13 @@ static bool read_ttl(const char *text, int64_t *ms)
 /* Our own clients say it to the millisecond. */
 static bool read_expiry(ash_jsd_publication *p)
 {
-    char value[64];
+    char value[ASH_JSD_HEADER_BYTES];
     uint64_t expires = 0;
-    if (!ash__jsd_header(p->message, "Nats-TTL", value, sizeof value))
+    if (!ash__jsd_header_value(p->message, "Nats-TTL", value))
         return true;
     if (!read_ttl(value, &p->ttl_ms))
         return false;
-    if (!ash__jsd_header(p->message, "Ashlar-Expires", value, sizeof value))
+    if (!ash__jsd_header_value(p->message, "Ashlar-Expires", value))
         return true;
     if (!read_number(value, &expires) || expires > INT64_MAX)
         return false;
@@ -96,39 +96,101 @@ static bool read_expiry(ash_jsd_publication *p)
     return true;
 }
 
-bool ash__jsd_publication_read(ash_jsd_publication *p)
+/* What a publisher asks for by a header: its first row counts.  A header that has none, which is not
+ * JetStream's, asks for nothing. */
+static const struct request {
+    const char *name;
+    bool begins;         /* all headers that begin so are meant */
+    bool chunks, metas;  /* for which messages it is served … */
+    ash_jsd_error error; /* … and what the others are told */
+} requests[] = {
+    {"Nats-Msg-Id", false, true, true, ASH_JSD_BAD_REQUEST},
+    {"Nats-TTL", false, true, true, ASH_JSD_BAD_REQUEST},
+    {"Nats-Expected-Stream", false, true, true, ASH_JSD_BAD_REQUEST},
+    {"Nats-Expected-Last-Subject-Sequence", false, true, true, ASH_JSD_BAD_REQUEST},
+    {"Nats-Expected-Last-Msg-Id", false, true, false, ASH_JSD_WRONG_LAST_ID},
+    {"Nats-Rollup", false, false, true, ASH_JSD_BAD_REQUEST},
+    {"Nats-Expected-Last-Subject-Sequence-Subject", false, false, false,
+     ASH_JSD_SEQUENCE_OF_SUBJECT},
+    {"Nats-Batch-", true, false, false, ASH_JSD_NO_BATCHES},
+    {"Nats-Incr", false, false, false, ASH_JSD_NO_COUNTERS},
+    {"Nats-Schedule", true, false, false, ASH_JSD_NO_SCHEDULES},
+    {"Nats-Required-Api-Level", false, false, false, ASH_JSD_API_LEVEL},
+    {"Nats-", true, false, false, ASH_JSD_BAD_REQUEST},
+    {"Ashlar-Expires", false, true, true, ASH_JSD_BAD_REQUEST},
+};
+
+static const struct request *request_of(const ash_jsd_header *h)
+{
+    for (size_t i = 0; i < ASH_ARRAY_LEN(requests); i++) {
+        const struct request *r = &requests[i];
+        ash_jsd_header start = *h;
+        if (r->begins && h->name_len > strlen(r->name))
+            start.name_len = strlen(r->name);
+        if (ash__jsd_header_is(&start, r->name))
+            return r;
+    }
+    return NULL;
+}
+
+static bool refuse_header(ash_jsd_publication *p, const ash_jsd_header *h, ash_jsd_error error,
+                          const char *why)
+{
+    char *text = ash__sprintf("%.*s %s", (int)h->name_len, h->name, why);
+    ash__jsd_refuse(p, error, error == ASH_JSD_BAD_REQUEST ? text : NULL);
+    ash__free(text);
+    return false;
+}
+
+/* No condition is passed over, be it for its length: who sets one counts on it. */
+static bool check_headers(ash_jsd_publication *p, bool is_chunk)
+{
+    const char *at = NULL;
+    ash_jsd_header h;
+    while (ash__jsd_header_next(p->message, &at, &h)) {
+        const struct request *r = request_of(&h);
+        if (r != NULL && !(is_chunk ? r->chunks : r->metas))
+            return refuse_header(p, &h, r->error, "is not served here");
+        if (r != NULL && h.value_len >= ASH_JSD_HEADER_BYTES)
+            return refuse_header(p, &h, ASH_JSD_BAD_REQUEST, "is too long");
+    }
+    return true;
+}
+
+static bool is_stream_of(const char *stream, const char *store)
+{
+    const char *named = ash__store_of_stream(stream);
+    return named != NULL && strcmp(named, store) == 0;
+}
+
+/* ASH_JSD_OK: each header has a value that can be met. */
+static ash_jsd_error read_headers(ash_jsd_publication *p, const char **text)
 {
     const ash_nats_message *m = p->message;
-    char value[512];
-    if (ash__jsd_header(m, "Nats-Expected-Stream", value, sizeof value) &&
-        (strncmp(value, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) != 0 ||
-         strcmp(value + strlen(ASH_STREAM_PREFIX), p->store) != 0)) {
-        ash__jsd_refuse(p, ASH_JSD_STREAM_NOT_MATCH, NULL);
-        return false;
+    char value[ASH_JSD_HEADER_BYTES];
+    if (ash__jsd_header_value(m, "Nats-Expected-Stream", value) && !is_stream_of(value, p->store))
+        return ASH_JSD_STREAM_NOT_MATCH;
+    p->expects_sequence = ash__jsd_header_value(m, "Nats-Expected-Last-Subject-Sequence", value);
+    if (p->expects_sequence && !read_number(value, &p->expected))
+        return ASH_JSD_BAD_REQUEST;
+    if (ash__jsd_header_value(m, "Nats-Rollup", value) && strcmp(value, "sub") != 0) {
+        *text = "rollup of a whole stream is not served here";
+        return ASH_JSD_BAD_REQUEST;
     }
-    p->expects_sequence =
-        ash__jsd_header(m, "Nats-Expected-Last-Subject-Sequence", value, sizeof value);
-    if (p->expects_sequence && !read_number(value, &p->expected)) {
-        ash__jsd_refuse(p, ASH_JSD_BAD_REQUEST, NULL);
+    (void)ash__jsd_header_value(m, "Nats-Msg-Id", p->id);
+    (void)ash__jsd_header_value(m, "Nats-Expected-Last-Msg-Id", p->expected_id);
+    return read_expiry(p) ? ASH_JSD_OK : ASH_JSD_TTL_INVALID;
+}
+
+bool ash__jsd_publication_read(ash_jsd_publication *p, bool is_chunk)
+{
+    const char *text = NULL;
+    if (!check_headers(p, is_chunk))
         return false;
-    }
-    if (ash__jsd_header(m, "Nats-Expected-Last-Sequence", value, sizeof value)) {
-        ash__jsd_refuse(p, ASH_JSD_BAD_REQUEST, "Nats-Expected-Last-Sequence is not served here");
-        return false;
-    }
-    if (ash__jsd_header(m, "Nats-Rollup", value, sizeof value) && strcmp(value, "sub") != 0) {
-        ash__jsd_refuse(p, ASH_JSD_BAD_REQUEST, "rollup of a whole stream is not served here");
-        return false;
-    }
-    if (!read_expiry(p)) {
-        ash__jsd_refuse(p, ASH_JSD_TTL_INVALID, NULL);
-        return false;
-    }
-    if (!ash__jsd_header(m, "Nats-Msg-Id", p->id, sizeof p->id))
-        p->id[0] = '\0';
-    if (!ash__jsd_header(m, "Nats-Expected-Last-Msg-Id", p->expected_id, sizeof p->expected_id))
-        p->expected_id[0] = '\0';
-    return true;
+    ash_jsd_error error = read_headers(p, &text);
+    if (error != ASH_JSD_OK)
+        ash__jsd_refuse(p, error, text);
+    return error == ASH_JSD_OK;
 }
 
 /* ---- meta messages that came before ---- */

@@ -13,7 +13,7 @@ typedef struct ash_jsd_publication {
     const ash_nats_message *message;
     char *store;
     char *name; /* the NUID, or the object's name */
-    char id[256], expected_id[256];
+    char id[ASH_JSD_HEADER_BYTES], expected_id[ASH_JSD_HEADER_BYTES];
     uint64_t id_sum; /* of a meta message's, by which it is known again; 0: it has none */
     bool expects_sequence;
     uint64_t expected;
@@ -33,7 +33,7 @@ void ash__jsd_refuse_sequence(ash_jsd_publication *p, uint64_t last);
 void ash__jsd_refuse_rc(ash_jsd_publication *p, int rc);
 
 /* Everything that a header asks for is known, or the message is refused: false. */
-bool ash__jsd_publication_read(ash_jsd_publication *p);
+bool ash__jsd_publication_read(ash_jsd_publication *p, bool is_chunk);
 
 /* A meta message that came before, by its id: it is acknowledged as it was then.  Also true when
  * that cannot be found out: then it was refused. */

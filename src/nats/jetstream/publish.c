@@ -27,8 +27,7 @@ static int begin_put(ash_jsd_publication *p, ash_jsd_put **put)
 {
     ash_object_store *s = p->bound;
     p->bound = NULL;
-    return ash__jsd_put_new(p->client->jetstream, s, p->name, chunk_size_of(p->message->len), put,
-                            &p->err);
+    return ash__jsd_put_new(p->client, s, p->name, chunk_size_of(p->message->len), put, &p->err);
 }
 
 static bool is_expected(ash_jsd_publication *p, const ash_jsd_put *put)
@@ -72,6 +71,8 @@ static void take_chunk(ash_jsd_publication *p)
         rc = begin_put(p, &p->put);
     if (rc == 0)
         add_chunk(p, p->put);
+    else if (rc == ASH_ENOMEM && ash__jsd_put_share_is_used(p->client))
+        ash__jsd_refuse(p, ASH_JSD_ACCOUNT_RESOURCES, NULL);
     else
         ash__jsd_refuse_rc(p, rc);
 }
@@ -356,7 +357,7 @@ bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m)
     if (kind == ASH_JSD_CHUNKS)
         p.put = ash__jsd_put_take(c->jetstream, p.store, p.name, &p.busy);
     bool found = served && (p.put != NULL || p.busy || find_store(&p, &served));
-    if (found && ash__jsd_publication_read(&p)) {
+    if (found && ash__jsd_publication_read(&p, kind == ASH_JSD_CHUNKS)) {
         if (kind == ASH_JSD_CHUNKS)
             take_chunk(&p);
         else

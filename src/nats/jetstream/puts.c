@@ -28,15 +28,29 @@ static void free_list(ash_jsd_put *list)
 
 /* ---- the table ---- */
 
-/* Takes out of the table what waits and is wanted; store NULL: of any. */
-static ash_jsd_put *cut_out(ash_jetstream *j, const char *store, int64_t used_before_ms, int most)
+typedef struct which {
+    const char *store; /* NULL: of any */
+    uint64_t owner;    /* 0: of anybody */
+    int64_t used_before_ms;
+    int most;
+} which;
+
+static bool is_meant(const ash_jsd_put *put, const which *w)
+{
+    return !put->in_use && put->used_ms < w->used_before_ms &&
+           (w->owner == 0 || put->owner == w->owner) &&
+           (w->store == NULL || strcmp(ash_object_store_name(put->store), w->store) == 0);
+}
+
+/* Takes out of the table what waits and is meant. */
+static ash_jsd_put *cut_out(ash_jetstream *j, const which *w)
 {
     ash_jsd_put *out = NULL;
+    int most = w->most;
     ash__mutex_lock(&j->mutex);
     for (ash_jsd_put **at = &j->puts; *at != NULL && most > 0;) {
         ash_jsd_put *put = *at;
-        if (put->in_use || put->used_ms >= used_before_ms ||
-            (store != NULL && strcmp(ash_object_store_name(put->store), store) != 0)) {
+        if (!is_meant(put, w)) {
             at = &put->next;
             continue;
         }
@@ -52,12 +66,14 @@ static ash_jsd_put *cut_out(ash_jetstream *j, const char *store, int64_t used_be
 
 void ash__jsd_puts_tidy(ash_jetstream *j, int64_t now_ms)
 {
-    free_list(cut_out(j, NULL, now_ms - ASH_JSD_PUT_IDLE_MS, ASH_JSD_PUTS));
+    which w = {.used_before_ms = now_ms - ASH_JSD_PUT_IDLE_MS, .most = ASH_JSD_PUTS};
+    free_list(cut_out(j, &w));
 }
 
 void ash__jsd_puts_drop_store(ash_jetstream *j, const char *store)
 {
-    free_list(cut_out(j, store, INT64_MAX, ASH_JSD_PUTS));
+    which w = {.store = store, .used_before_ms = INT64_MAX, .most = ASH_JSD_PUTS};
+    free_list(cut_out(j, &w));
 }
 
 void ash__jsd_puts_free(ash_jetstream *j)
@@ -109,12 +125,30 @@ void ash__jsd_put_drop(ash_jetstream *j, ash_jsd_put *put)
     free_put(put);
 }
 
+/* Under the mutex. */
+static int count_of(const ash_jetstream *j, uint64_t owner)
+{
+    int count = 0;
+    for (const ash_jsd_put *put = j->puts; put != NULL; put = put->next)
+        count += put->owner == owner ? 1 : 0;
+    return count;
+}
+
+bool ash__jsd_put_share_is_used(const ash_jsd_client *c)
+{
+    ash_jetstream *j = c->jetstream;
+    ash__mutex_lock(&j->mutex);
+    bool used = count_of(j, c->id) >= ASH_JSD_PUTS_OF_ONE;
+    ash__mutex_unlock(&j->mutex);
+    return used;
+}
+
 /* false: there is no place, or somebody else began the same one. */
 static bool enter(ash_jetstream *j, ash_jsd_put *put)
 {
     const char *store = ash_object_store_name(put->store);
     ash__mutex_lock(&j->mutex);
-    bool good = j->put_count < ASH_JSD_PUTS;
+    bool good = j->put_count < ASH_JSD_PUTS && count_of(j, put->owner) < ASH_JSD_PUTS_OF_ONE;
     for (const ash_jsd_put *other = j->puts; other != NULL && good; other = other->next)
         good = !is_named(other, store, put->nuid);
     if (good) {
@@ -127,14 +161,21 @@ static bool enter(ash_jetstream *j, ash_jsd_put *put)
     return good;
 }
 
-static void make_room(ash_jetstream *j)
+/* Where a client has its share, one of its own goes. */
+static void make_room(const ash_jsd_client *c)
 {
+    ash_jetstream *j = c->jetstream;
+    which w = {.used_before_ms = ash__clock_ms() - ASH_JSD_PUT_MAKES_ROOM_MS, .most = 1};
     ash__jsd_puts_tidy(j, ash__clock_ms());
     ash__mutex_lock(&j->mutex);
     bool full = j->put_count >= ASH_JSD_PUTS;
+    if (count_of(j, c->id) >= ASH_JSD_PUTS_OF_ONE) {
+        w.owner = c->id;
+        full = true;
+    }
     ash__mutex_unlock(&j->mutex);
     if (full)
-        free_list(cut_out(j, NULL, ash__clock_ms() - ASH_JSD_PUT_MAKES_ROOM_MS, 1));
+        free_list(cut_out(j, &w));
 }
 
 /* ---- a put ---- */
@@ -169,12 +210,13 @@ static int check_nuid(ash_jsd_put *put, const ash_op *op, ash_error *err)
     return rc;
 }
 
-int ash__jsd_put_new(ash_jetstream *j, ash_object_store *store, const char *nuid,
+int ash__jsd_put_new(ash_jsd_client *c, ash_object_store *store, const char *nuid,
                      int32_t chunk_size, ash_jsd_put **out, ash_error *err)
 {
     ash_op op = ash__jsd_op(), none = ASH_OP_INIT;
     ash_jsd_put *put = ash__new(ash_jsd_put);
     put->store = store;
+    put->owner = c->id;
     int rc = strlen(nuid) < sizeof put->nuid ? 0 : ash__fail(err, ASH_EINVAL, "that is no NUID");
     if (rc == 0) {
         strcpy(put->nuid, nuid);
@@ -185,8 +227,8 @@ int ash__jsd_put_new(ash_jetstream *j, ash_object_store *store, const char *nuid
     if (rc == 0)
         rc = ash__object_open_put(store, nuid, chunk_size, &none, &put->writer, err);
     if (rc == 0)
-        make_room(j);
-    if (rc == 0 && !enter(j, put))
+        make_room(c);
+    if (rc == 0 && !enter(c->jetstream, put))
         rc = ash__fail(err, ASH_ENOMEM, "too many puts are under way");
     if (rc != 0)
         free_put(put);

@@ -15,10 +15,12 @@
 #include "object/said.h"
 
 enum {
-    ASH_JSD_PUTS = 64, /* at once; each holds some MiB */
+    ASH_JSD_PUTS = 64,                      /* at once; each holds some MiB … */
+    ASH_JSD_PUTS_OF_ONE = ASH_JSD_PUTS / 4, /* … that one client began, so that others can */
     ASH_JSD_PUT_IDLE_MS = 15 * 60 * 1000,
     ASH_JSD_PUT_MAKES_ROOM_MS =
-        30 * 1000,         /* idle for so long, it goes when there is no other place */
+        30 * 1000,         /* idle for so long, it goes when there is no other place for
+                          the next one */
     ASH_JSD_PUT_IDS = 4096 /* of its last chunks, to know them again */
 };
 
@@ -26,6 +28,7 @@ typedef struct ash_jsd_put {
     struct ash_jsd_put *next; /* ash_jetstream.mutex, as the next two */
     bool in_use;
     int64_t used_ms;
+    uint64_t owner; /* the client that began it */
 
     ash_object_store *store; /* its own */
     ash_object_writer *writer;
@@ -39,9 +42,12 @@ typedef struct ash_jsd_put {
 
 /* *busy: there is one, and somebody else uses it. */
 ash_jsd_put *ash__jsd_put_take(ash_jetstream *j, const char *store, const char *nuid, bool *busy);
-/* In use.  Takes over the store, also on failure.  ASH_EEXISTS: an object has that NUID. */
-int ash__jsd_put_new(ash_jetstream *j, ash_object_store *store, const char *nuid,
+/* In use.  Takes over the store, also on failure.  ASH_EEXISTS: an object has that NUID.  ASH_ENOMEM:
+ * there are too many, or the client has begun its share. */
+int ash__jsd_put_new(ash_jsd_client *c, ash_object_store *store, const char *nuid,
                      int32_t chunk_size, ash_jsd_put **out, ash_error *err);
+/* Has the client begun as many as one may? */
+bool ash__jsd_put_share_is_used(const ash_jsd_client *c);
 void ash__jsd_put_give_back(ash_jetstream *j, ash_jsd_put *put);
 void ash__jsd_put_drop(ash_jetstream *j, ash_jsd_put *put);
 

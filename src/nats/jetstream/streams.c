@@ -2,6 +2,7 @@
 /* Stores as streams: making, changing, showing, deleting, listing them. */
 #include "nats/jetstream/census.h"
 #include "nats/jetstream/config.h"
+#include "nats/jetstream/consumer.h"
 #include "nats/jetstream/puts.h"
 #include "nats/jetstream/subject.h"
 
@@ -16,31 +17,33 @@ enum { NAMES_PAGE = 1024, LIST_PAGE = 256 };
 
 /* ---- one stream's info ---- */
 
-/* Appends what an info consists of: config, created, state with what the request asks for. */
-static int put_info(ash_jsd_client *c, ash_object_store *s, const ash_json *asks, ash_buffer *out,
-                    int64_t *total, ash_error *err)
+/* Appends what an info consists of: config, created, state.  The state's end is the caller's. */
+static int put_info(ash_jsd_client *c, ash_object_store *s, const ash_object_status *st,
+                    ash_buffer *out, ash_error *err)
 {
-    ash_object_status *st = NULL;
-    ash_op op = ash__jsd_op();
-    const char *filter = ash__json_text(asks, "subjects_filter", NULL);
-    int rc = ash_object_store_status(s, &op, &st, err);
-    if (rc == 0) {
-        ash__jsd_config_write(st, out);
-        rc = ash__jsd_census_write(c->jetstream, s, st, out, err);
-    }
-    if (rc == 0 && filter != NULL)
-        rc = ash__jsd_census_subjects(s, filter, ash__json_int(asks, "offset", 0), out, total, err);
+    ash__jsd_config_write(st, out);
+    int rc = ash__jsd_census_write(c->jetstream, s, st, out, err);
     if (rc == 0)
-        ash__buffer_append_byte(out, '}'); /* of the state */
-    ash_object_status_free(st);
+        ash__json_put_int_member(out, "consumer_count",
+                                 ash__jsd_consumer_count(c, ash_object_store_name(s)));
     return rc;
 }
 
 static void answer_info(ash_jsd_request *r, ash_object_store *s, const ash_json *asks)
 {
     ash_error err = ASH_ERROR_INIT;
+    ash_object_status *st = NULL;
+    ash_op op = ash__jsd_op();
+    const char *filter = ash__json_text(asks, "subjects_filter", NULL);
     int64_t total = -1;
-    int rc = put_info(r->client, s, asks, &r->answer, &total, &err);
+    int rc = ash_object_store_status(s, &op, &st, &err);
+    if (rc == 0)
+        rc = put_info(r->client, s, st, &r->answer, &err);
+    if (rc == 0 && filter != NULL)
+        rc = ash__jsd_census_subjects(s, filter, ash__json_int(asks, "offset", 0), &r->answer,
+                                      &total, &err);
+    ash__buffer_append_byte(&r->answer, '}'); /* of the state */
+    ash_object_status_free(st);
     if (rc != 0) {
         ash__jsd_fail_rc(r, rc, &err, ASH_JSD_STREAM_GENERAL);
         return;
@@ -157,17 +160,19 @@ static bool is_asked_for(const ash_json *body, const char *store)
 }
 
 /* A stream that went meanwhile is left out. */
-static int put_stream(ash_jsd_client *c, const char *store, ash_buffer *out, ash_error *err)
+static int put_stream(ash_jsd_client *c, const ash_object_status *st, ash_buffer *out,
+                      ash_error *err)
 {
     ash_object_store *s = NULL;
     ash_buffer info = ASH_BUFFER_INIT;
     ash_op op = ash__jsd_op();
-    int64_t total = 0;
-    int rc = ash_object_manager_bind(c->jetstream->manager, store, &op, &s, err);
+    int rc =
+        ash_object_manager_bind(c->jetstream->manager, ash_object_status_name(st), &op, &s, err);
     ash__buffer_append_byte(&info, '{');
     if (rc == 0)
-        rc = put_info(c, s, NULL, &info, &total, err);
+        rc = put_info(c, s, st, &info, err);
     if (rc == 0) {
+        ash__buffer_append_byte(&info, '}'); /* of the state */
         ash__jsd_put_time(&info, "ts", ash__clock_wall_ms());
         if (out->data[out->len - 1] != '[')
             ash__buffer_append_byte(out, ',');
@@ -192,13 +197,13 @@ static int put_page(ash_jsd_request *r, bool names, int64_t offset, int64_t *tot
         if (!is_asked_for(r->body, name))
             continue;
         ++*total;
-        if (at < offset || at >= offset + page)
+        if (at < offset || at >= offset + page || r->answer.len > ASH_JSD_MESSAGE_BYTES)
             continue;
         if (names)
             ash__buffer_printf(&r->answer, "%s\"" ASH_STREAM_PREFIX "%s\"",
                                r->answer.data[r->answer.len - 1] == '[' ? "" : ",", name);
         else
-            rc = put_stream(r->client, name, &r->answer, err);
+            rc = put_stream(r->client, st, &r->answer, err);
     }
     ash_object_status_listing_free(l);
     return rc;
@@ -237,14 +242,19 @@ void ash__jsd_account_info(ash_jsd_request *r)
 {
     ash_object_status_listing *l = NULL;
     const ash_object_status *st = NULL;
+    ash_error err = ASH_ERROR_INIT;
     ash_op op = ash__jsd_op();
     int64_t streams = 0, bytes = 0;
-    if (ash_object_manager_list(r->client->jetstream->manager, &op, &l, NULL) == 0)
-        while (ash_object_status_listing_next(l, &st, NULL) == 0 && st != NULL) {
-            streams++;
-            bytes += ash_object_status_bytes(st);
-        }
+    int rc = ash_object_manager_list(r->client->jetstream->manager, &op, &l, &err);
+    while (rc == 0 && (rc = ash_object_status_listing_next(l, &st, &err)) == 0 && st != NULL) {
+        streams++;
+        bytes += ash_object_status_bytes(st);
+    }
     ash_object_status_listing_free(l);
+    if (rc != 0) {
+        ash__jsd_fail_rc(r, rc, &err, ASH_JSD_STREAM_GENERAL);
+        return;
+    }
     ash__json_put_int_member(&r->answer, "memory", 0);
     ash__json_put_int_member(&r->answer, "storage", bytes);
     ash__json_put_int_member(&r->answer, "streams", streams);

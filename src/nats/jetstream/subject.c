@@ -46,11 +46,6 @@ bool ash__jsd_subjects_meet(const char *a, const char *b)
     }
 }
 
-bool ash__jsd_subject_matches(const char *filter, const char *subject)
-{
-    return ash__jsd_subjects_meet(filter, subject);
-}
-
 ash_jsd_kind ash__jsd_filter_read(const char *store, const char *filter, char **name)
 {
     size_t len = strlen(store);

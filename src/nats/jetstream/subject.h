@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-/* Is the subject (without wildcards) one of the filter's? */
-bool ash__jsd_subject_matches(const char *filter, const char *subject);
 /* Is there a subject that both filters match? */
 bool ash__jsd_subjects_meet(const char *a, const char *b);
 

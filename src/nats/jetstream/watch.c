@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nats/jetstream/watch.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <string.h>
 
 enum {
-    ROOM = 64,      /* objects that wait for the client */
-    WAIT_MS = 1000, /* then the thread looks whether it is to end */
+    ROOM = 64,       /* objects that wait for the client */
+    WAIT_MS = 250,   /* then the thread looks whether it is to end */
+    PLACE_MS = 5000, /* how long a new watch waits for threads that are about to end */
     STACK = 512 * 1024
 };
 
 struct ash_jsd_watch {
     ash_jetstream *jetstream;
-    ash_object_store *store; /* its own */
+    struct ash_jsd_watch *next; /* ash_jetstream.mutex, as `left` */
+    bool left;                  /* by its client; the thread is about to end */
+    uint64_t owner;             /* that client's id */
+    ash_object_store *store;    /* its own */
     ash_jsd_watch_request want;
     char *name;
     ash_object_watch *watch; /* the thread's */
@@ -32,14 +37,84 @@ struct ash_jsd_watch {
     uint64_t total, told; /* of what was there; the client's thread's */
 };
 
+/* ---- places ---- */
+
+/* Under the mutex.  owner 0: anybody's. */
+static int count_watches(const ash_jetstream *j, uint64_t owner, bool left_alone)
+{
+    int count = 0;
+    for (const ash_jsd_watch *w = j->watches; w != NULL; w = w->next)
+        count += (owner == 0 || w->owner == owner) && (w->left || !left_alone) ? 1 : 0;
+    return count;
+}
+
+/* Under the mutex: is there a place for one more, or about to be one? */
+static bool has_place(const ash_jetstream *j, uint64_t owner, bool *soon)
+{
+    bool for_it = count_watches(j, owner, false) < ASH_JSD_WATCHES_OF_ONE;
+    bool at_all = j->watch_count < ASH_JSD_WATCHES;
+    *soon = count_watches(j, for_it ? 0 : owner, true) > 0;
+    return for_it && at_all;
+}
+
+/* Clients that look at a store again and again leave one watch after the other behind. */
+static bool take_place(ash_jetstream *j, ash_jsd_watch *w)
+{
+    int64_t deadline = ash__clock_deadline(PLACE_MS);
+    bool soon = false, in_time = true;
+    ash__mutex_lock(&j->mutex);
+    bool good = has_place(j, w->owner, &soon);
+    while (!good && soon && in_time) {
+        in_time = ash__cond_wait_until(&j->watch_ended, &j->mutex, deadline);
+        good = has_place(j, w->owner, &soon);
+    }
+    if (good) {
+        w->next = j->watches;
+        j->watches = w;
+        j->watch_count++;
+    }
+    ash__mutex_unlock(&j->mutex);
+    return good;
+}
+
+static void leave_place(ash_jetstream *j, const ash_jsd_watch *w)
+{
+    ash__mutex_lock(&j->mutex);
+    ash_jsd_watch **at = &j->watches;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    j->watch_count--;
+    ash__cond_broadcast(&j->watch_ended);
+    ash__mutex_unlock(&j->mutex);
+}
+
+bool ash__jsd_watch_share_is_used(const ash_jsd_client *c)
+{
+    ash_jetstream *j = c->jetstream;
+    ash__mutex_lock(&j->mutex);
+    bool used = count_watches(j, c->id, false) >= ASH_JSD_WATCHES_OF_ONE;
+    ash__mutex_unlock(&j->mutex);
+    return used;
+}
+
 /* ---- the thread ---- */
+
+static bool has_name(const ash_jsd_watch *w, const ash_object *o)
+{
+    return w->name == NULL || strcmp(o->name, w->name) == 0;
+}
+
+/* Of what was there before. */
+static bool is_new_enough(const ash_jsd_watch *w, const ash_object *o)
+{
+    return o->revision >= w->want.revision && o->modified_ms >= w->want.changed_ms;
+}
 
 static bool is_wanted(const ash_jsd_watch *w, const ash_object_event *e)
 {
     const ash_object *o = e->object;
-    if (o == NULL || (w->name != NULL && strcmp(o->name, w->name) != 0))
-        return false;
-    return !e->initial || (o->revision >= w->want.revision && o->modified_ms >= w->want.changed_ms);
+    return o != NULL && has_name(w, o) && (!e->initial || is_new_enough(w, o));
 }
 
 /* false: it is over. */
@@ -77,18 +152,9 @@ static void wake(ash_jsd_watch *w)
     ash__mutex_unlock(&w->mutex);
 }
 
-static void give_place(ash_jetstream *j)
-{
-    ash__mutex_lock(&j->mutex);
-    j->watch_count--;
-    ash__cond_broadcast(&j->watch_ended);
-    ash__mutex_unlock(&j->mutex);
-}
-
 /* The store is the caller's again where `keep` is set. */
 static void release(ash_jsd_watch *w, bool keep)
 {
-    ash_jetstream *j = w->jetstream;
     ash_object_watch_close(w->watch);
     for (; w->count > 0; w->count--, w->first++)
         ash_object_free(w->objects[w->first % ROOM]);
@@ -97,8 +163,9 @@ static void release(ash_jsd_watch *w, bool keep)
     if (!keep)
         ash_object_store_close(w->store);
     ash__free(w->name);
+    /* Last of all: who waits for it takes away what is shared. */
+    leave_place(w->jetstream, w);
     ash__free(w);
-    give_place(j);
 }
 
 /* After the last object it stays until the client lets go of it. */
@@ -136,25 +203,15 @@ static int count(ash_jsd_watch *w, ash_object_store *s, const ash_op *op, ash_er
 {
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
     ash_object_listing *l = NULL;
-    ash_object_event e = ASH_OBJECT_EVENT_INIT;
+    const ash_object *object = NULL;
     o.deleted = true;
     o.prefix = w->name;
     o.after_revision = w->want.revision > 0 ? w->want.revision - 1 : 0;
-    e.initial = true;
     int rc = ash_object_store_list(s, &o, op, &l, err);
-    while (rc == 0 && (rc = ash_object_listing_next(l, &e.object, err)) == 0 && e.object != NULL)
-        w->total += is_wanted(w, &e) ? 1 : 0;
+    while (rc == 0 && (rc = ash_object_listing_next(l, &object, err)) == 0 && object != NULL)
+        w->total += has_name(w, object) && is_new_enough(w, object) ? 1 : 0;
     ash_object_listing_free(l);
     return rc;
-}
-
-static bool take_place(ash_jetstream *j)
-{
-    ash__mutex_lock(&j->mutex);
-    bool good = j->watch_count < ASH_JSD_WATCHES;
-    j->watch_count += good ? 1 : 0;
-    ash__mutex_unlock(&j->mutex);
-    return good;
 }
 
 int ash__jsd_watch_open(ash_jsd_client *c, ash_object_store *s, const ash_jsd_watch_request *r,
@@ -163,10 +220,13 @@ int ash__jsd_watch_open(ash_jsd_client *c, ash_object_store *s, const ash_jsd_wa
     ash_object_watch_options o = ASH_OBJECT_WATCH_OPTIONS_INIT;
     ash_op op = ASH_OP_INIT;
     pthread_t thread;
-    if (!take_place(c->jetstream))
-        return ash__fail(err, ASH_ENOMEM, "too many watch already");
     ash_jsd_watch *w = ash__new(ash_jsd_watch);
     w->jetstream = c->jetstream;
+    w->owner = c->id;
+    if (!take_place(c->jetstream, w)) {
+        ash__free(w);
+        return ash__fail(err, ASH_ENOMEM, "there are too many watches already");
+    }
     w->client = c->client;
     w->store = s;
     w->want = *r;
@@ -227,6 +287,9 @@ void ash__jsd_watch_free(ash_jsd_watch *w)
 {
     if (w == NULL)
         return;
+    ash__mutex_lock(&w->jetstream->mutex);
+    w->left = true;
+    ash__mutex_unlock(&w->jetstream->mutex);
     __atomic_store_n(&w->cancel, 1, __ATOMIC_RELAXED);
     ash__mutex_lock(&w->mutex);
     w->stop = true;

@@ -21,14 +21,16 @@ typedef struct ash_jsd_watch_request {
 } ash_jsd_watch_request;
 
 /* Takes over s when it returns 0; then *out is yours: ash__jsd_watch_free().  ASH_ENOMEM: the server
- * has too many. */
+ * has too many, or the client has its share.  May wait for threads that are about to end. */
 int ash__jsd_watch_open(ash_jsd_client *c, ash_object_store *s, const ash_jsd_watch_request *r,
                         ash_jsd_watch **out, ash_error *err);
+/* Has the client as many as one may have? */
+bool ash__jsd_watch_share_is_used(const ash_jsd_client *c);
 /* How many there are still to be told of those that were there; 0 from then on. */
 uint64_t ash__jsd_watch_pending(ash_jsd_watch *w);
 /* Does not wait.  *out is yours, or NULL: nothing for now. */
 int ash__jsd_watch_next(ash_jsd_watch *w, ash_object **out, ash_error *err);
-/* Its thread may go on for a second, without the client. */
+/* Its thread may go on for a moment, without the client. */
 void ash__jsd_watch_free(ash_jsd_watch *w);
 /* Waits for the threads of all that were freed. */
 void ash__jsd_watches_end(ash_jetstream *j);

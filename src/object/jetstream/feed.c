@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "object/jetstream/format/config.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +11,6 @@
 
 enum {
     SILENCE_MS = 3 * ASH_JS_HEARTBEAT_MS, /* after it the consumer is given up */
-    NS_PER_MS = 1000000,
     PLAIN_TOKENS = 9,  /* $JS.ACK.stream.consumer.delivered.stream seq.consumer seq.time.pending */
     DOMAIN_TOKENS = 11 /* the same with domain and account behind ACK; more may follow */
 };
@@ -63,7 +63,8 @@ static void put_request(const ash_js_feed *f, ash_buffer *out)
     ash__json_put_text_member(out, "filter_subject", f->subject);
     ash__json_put_text_member(out, "replay_policy", "instant");
     ash__json_put_truth_member(out, "flow_control", true);
-    ash__json_put_int_member(out, "idle_heartbeat", (int64_t)ASH_JS_HEARTBEAT_MS * NS_PER_MS);
+    ash__json_put_int_member(out, "idle_heartbeat",
+                             (int64_t)ASH_JS_HEARTBEAT_MS * ASH_JS_NS_PER_MS);
     ash__json_put_text_member(out, "deliver_subject", f->inbox);
     ash__json_put_int_member(out, "num_replicas", 1);
     ash__json_put_truth_member(out, "mem_storage", true);
@@ -222,7 +223,7 @@ static bool read_place(const char *reply, uint64_t *consumer_sequence, ash_js_fe
         return false;
     out->sequence = strtoull(tokens[5 + shift], NULL, 10);
     *consumer_sequence = strtoull(tokens[6 + shift], NULL, 10);
-    out->time_ms = strtoll(tokens[7 + shift], NULL, 10) / NS_PER_MS;
+    out->time_ms = strtoll(tokens[7 + shift], NULL, 10) / ASH_JS_NS_PER_MS;
     out->pending = strtoull(tokens[8 + shift], NULL, 10);
     return true;
 }

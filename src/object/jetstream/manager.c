@@ -43,8 +43,7 @@ int ash__js_stream_info(ash_js *js, const char *stream, const ash_op *op, ash_js
     ash_js_stream s = {.js = js, .name = stream};
     int rc = request(&s, "STREAM.INFO.", NULL, op, info, err);
     if (rc == ASH_ENOTFOUND && ash__js_number(*info) == ASH_JS_STREAM_NOT_FOUND)
-        return ash__fail(err, ASH_ENOTFOUND, "no object store %s",
-                         stream + strlen(ASH_STREAM_PREFIX));
+        return ash__fail(err, ASH_ENOTFOUND, "no object store %s", ash__store_of_stream(stream));
     return rc;
 }
 

@@ -12,15 +12,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-void door_start(door *d)
+void door_serve(door *d)
 {
-    ash_store_options so = ASH_STORE_OPTIONS_INIT;
     ash_nats_server_options o = ASH_NATS_SERVER_OPTIONS_INIT;
     const char *listen = "127.0.0.1:0";
     size_t count = 0;
     o.listen = &listen;
     o.listen_count = 1;
-    assert_ok(ash_store_open(d->folder, &so, &d->store, &d->err), &d->err);
     assert_ok(ash__jetstream_new(d->store, &d->jetstream, &d->err), &d->err);
     assert_ok(
         ash__nats_server_start(ash__jetstream_service(), d->jetstream, &o, &d->server, &d->err),
@@ -30,11 +28,23 @@ void door_start(door *d)
     door_open_client(d, &d->c);
 }
 
-void door_stop(door *d)
+void door_end(door *d)
 {
     client_close(&d->c);
     ash__nats_server_stop(d->server);
     ash__jetstream_free(d->jetstream);
+}
+
+void door_start(door *d)
+{
+    ash_store_options so = ASH_STORE_OPTIONS_INIT;
+    assert_ok(ash_store_open(d->folder, &so, &d->store, &d->err), &d->err);
+    door_serve(d);
+}
+
+void door_stop(door *d)
+{
+    door_end(d);
     ash_store_close(d->store);
 }
 

@@ -18,6 +18,7 @@
 typedef struct door {
     char *folder;
     ash_store *store;
+    ash_store *inner; /* of a test's own, in that one; or NULL */
     ash_jetstream *jetstream;
     ash_nats_server *server;
     int port;
@@ -31,6 +32,9 @@ void door_restart(door *d);
 /* The two halves of it. */
 void door_stop(door *d);
 void door_start(door *d);
+/* The same to its server, over whatever d->store is. */
+void door_end(door *d);
+void door_serve(door *d);
 void door_open_client(door *d, client *c);
 
 /* What is answered to a request: all that comes, its line, '|', headers and payload.  Until the next

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "nats/jetstream/door.h"
 #include "object/jetstream/format/names.h"
 
 #include <stdio.h>
@@ -340,6 +341,65 @@ static void test_nats_jetstream_consumers__refused(void **state)
     assert_int_equal(refused, 300 - 256);
 }
 
+static int watch_error(client *c, int number)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "w%d", number);
+    return door_error(create(c, name, "$O.s.M.>", PUSH));
+}
+
+/* What one client watches takes no other's place, up to what all may have. */
+static void test_nats_jetstream_consumers__shares(void **state)
+{
+    door *d = *state;
+    client c[5];
+    for (int i = 0; i < 5; i++) {
+        door_open_client(d, &c[i]);
+        for (int k = 0; k < ASH_JSD_WATCHES_OF_ONE; k++)
+            assert_int_equal(watch_error(&c[i], k), i < 4 ? 0 : 10023);
+        if (i > 0)
+            continue;
+        assert_int_equal(watch_error(&c[0], 999), 10026);
+        /* Chunks need no thread. */
+        assert_int_equal(door_error(create(&c[0], "c1", "$O.s.C.N9", PUSH)), 0);
+        assert_int_equal(watch_error(&d->c, 0), 0);
+        assert_int_equal(door_error(door_ask(&d->c, "$JS.API.CONSUMER.DELETE.OBJ_s.w0", "")), 0);
+    }
+    for (int i = 0; i < 5; i++)
+        client_close(&c[i]);
+}
+
+/* Who looks at a store again and again is slowed down, and not refused. */
+static void test_nats_jetstream_consumers__one_watch_after_the_other(void **state)
+{
+    door *d = *state;
+    for (int i = 0; i < 2 * ASH_JSD_WATCHES_OF_ONE; i++) {
+        assert_int_equal(watch_error(&d->c, 0), 0);
+        assert_int_equal(door_error(door_ask(&d->c, "$JS.API.CONSUMER.DELETE.OBJ_s.w0", "")), 0);
+    }
+}
+
+/* A subject that would begin a line of its own, even for who listens to everything. */
+static void test_nats_jetstream_consumers__hostile_deliver_subject(void **state)
+{
+    door *d = *state;
+    static const char *const hostile[] = {"a\\r\\nPUB x 0", "a b",   "a..b",   ".a", "a.",
+                                          "a\\u0000b",      "a\\tb", "\\u007f"};
+    client_says(&d->c, "SUB > 9\r\n");
+    (void)door_put(&d->c, "a", "N1", 'a', 10);
+    while (client_hears_within(&d->c, 300) != NULL)
+        ;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(hostile); i++) {
+        char *more = ash__sprintf("\"deliver_subject\":\"%s\"", hostile[i]);
+        assert_int_equal(door_error(create(&d->c, "c1", "$O.s.M.>", more)), 10112);
+        ash__free(more);
+        const char *again = client_hears(&d->c); /* by the other subscription */
+        assert_non_null(again);
+        assert_int_equal(door_error(again), 10112);
+    }
+    expect_silence(&d->c);
+}
+
 #define T(name)                                                                                    \
     cmocka_unit_test_setup_teardown(test_nats_jetstream_consumers__##name, door_setup,             \
                                     door_teardown)
@@ -352,7 +412,8 @@ int main(void)
         T(watch_from),   T(watch_beside_puts),
         T(heartbeats),   T(pulled),
         T(forgotten),    T(long_texts),
-        T(refused),
+        T(refused),      T(hostile_deliver_subject),
+        T(shares),       T(one_watch_after_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "crash/rng.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -94,16 +95,27 @@ static bool is_at(door *d, version v)
     return v.size == 0 ? door_size(d, "a") == -1 : door_has(d, "a", v.fill, v.size);
 }
 
+/* Another one each time, unless ASH_TEST_SEED says which. */
+static rng random_times(void)
+{
+    const char *given = getenv("ASH_TEST_SEED");
+    uint32_t seed = 0;
+    ash__random(&seed, sizeof seed);
+    if (given != NULL)
+        seed = (uint32_t)strtoul(given, NULL, 10);
+    print_message("# seed %u\n", (unsigned)seed);
+    return rng_for(seed, 0);
+}
+
 static void test_nats_jetstream_killed__server(void **state)
 {
     door *d = *state;
-    uint8_t random[KILLS];
+    rng random = random_times();
     int step = 5;
     version last = {0}, now = {0}; /* that was acknowledged; that is under way */
-    ash__random(random, sizeof random);
     door_stop(d);
     for (int i = 0; i < KILLS; i++) {
-        int port = 0, life = -1, life_ms = 1 + random[i];
+        int port = 0, life = -1, life_ms = 1 + (int)rng_below(&random, 256);
         client c;
         pid_t pid = start_server(d, &port, &life);
         client_open_usual(&c, port);

@@ -191,6 +191,35 @@ static void test_nats_jetstream_streams__messages(void **state)
     assert_says(door_ask(c, "$JS.API.DIRECT.GET.OBJ_none.$O.none.M.>", ""), "503");
 }
 
+/* Who counts on a newer server is told that this is none. */
+/* Those that the client's own list of them has. */
+static void test_nats_jetstream_streams__consumers_are_counted(void **state)
+{
+    door *d = *state;
+    const char *create = "$JS.API.CONSUMER.CREATE.OBJ_s", *info = "$JS.API.STREAM.INFO.OBJ_s";
+    const char *body = "{\"stream_name\":\"OBJ_s\",\"config\":{\"filter_subject\":\"$O.s.C.N9\"}}";
+    assert_says(door_ask(&d->c, info, ""), "\"consumer_count\":0}");
+    assert_int_equal(door_error(door_ask(&d->c, create, body)), 0);
+    assert_int_equal(door_error(door_ask(&d->c, create, body)), 0);
+    assert_says(door_ask(&d->c, info, ""), "\"consumer_count\":2}");
+    assert_says(door_ask(&d->c, "$JS.API.CONSUMER.LIST.OBJ_s", ""), "\"total\":2,");
+    client other;
+    door_open_client(d, &other);
+    assert_says(door_ask(&other, info, ""), "\"consumer_count\":0}");
+    client_close(&other);
+}
+
+static void test_nats_jetstream_streams__level_of_the_api(void **state)
+{
+    door *d = *state;
+    const char *info = "$JS.API.STREAM.INFO.OBJ_s", *level = "Nats-Required-Api-Level: 1\r\n";
+    assert_int_equal(door_error(door_publish(&d->c, info, level, "", 0)), 10185);
+    assert_says(door_publish(&d->c, "$JS.API.DIRECT.GET.OBJ_s.$O.s.M.>", level, "", 0),
+                "NATS/1.0 412 Required Api Level");
+    level = "Nats-Required-Api-Level: 0\r\n";
+    assert_int_equal(door_error(door_publish(&d->c, info, level, "", 0)), 0);
+}
+
 static void test_nats_jetstream_streams__subjects(void **state)
 {
     static const struct {
@@ -219,6 +248,8 @@ int main(void)
         T(state),
         T(pages),
         T(messages),
+        T(consumers_are_counted),
+        T(level_of_the_api),
         cmocka_unit_test(test_nats_jetstream_streams__subjects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

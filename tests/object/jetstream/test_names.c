@@ -50,6 +50,7 @@ static void test_object_jetstream_names__subjects(void **state)
     assert_string_equal(name, "test");
     assert_null(ash__name_of_subject("TES", subject));
     assert_null(ash__name_of_subject("TEST", "$O.TEST.C.dGVzdA=="));
+    assert_null(ash__name_of_subject("TEST", "$O.TEST.M.dGVzdAB4")); /* "test\0x" */
     ash__free(name);
     ash__free(subject);
     subject = ash__chunk_subject("a-b", "NUID");
@@ -57,6 +58,9 @@ static void test_object_jetstream_names__subjects(void **state)
     ash__free(subject);
     subject = ash__stream_of("a_b");
     assert_string_equal(subject, "OBJ_a_b");
+    assert_string_equal(ash__store_of_stream(subject), "a_b");
+    assert_null(ash__store_of_stream("KV_a_b"));
+    assert_null(ash__store_of_stream("OB"));
     ash__free(subject);
 }
 

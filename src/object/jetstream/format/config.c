@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define NS_PER_MS INT64_C(1000000)
 /* What servers add to a stream's metadata by themselves. */
 #define SERVER_KEY "_nats."
 
@@ -26,10 +25,14 @@ static bool is_ours(const char *key)
     return false;
 }
 
-static void put_subjects(const char *name, ash_buffer *out)
+void ash__js_put_names(const ash_object_config *c, ash_buffer *out)
 {
+    ash__json_put_key(out, "name");
+    ash__buffer_printf(out, "\"" ASH_STREAM_PREFIX "%s\"", c->name);
+    if (c->description != NULL && *c->description != '\0')
+        ash__json_put_text_member(out, "description", c->description);
     ash__json_put_key(out, "subjects");
-    ash__buffer_printf(out, "[\"$O.%s.C.>\",\"$O.%s.M.>\"]", name, name);
+    ash__buffer_printf(out, "[\"$O.%s.C.>\",\"$O.%s.M.>\"]", c->name, c->name);
 }
 
 static void put_placement(const ash_object_config *c, ash_buffer *out)
@@ -56,7 +59,7 @@ static void put_placement(const ash_object_config *c, ash_buffer *out)
     ash__buffer_append_byte(out, '}');
 }
 
-static void put_metadata(const ash_object_config *c, ash_buffer *out)
+void ash__js_put_metadata(const ash_object_config *c, ash_buffer *out)
 {
     bson_iter_t it;
     if (c->metadata == NULL || bson_empty(c->metadata) || !bson_iter_init(&it, c->metadata))
@@ -75,12 +78,8 @@ static void put_metadata(const ash_object_config *c, ash_buffer *out)
 void ash__js_write_config(const ash_object_config *c, const ash_json *base, ash_buffer *out)
 {
     ash__buffer_append_byte(out, '{');
-    ash__json_put_key(out, "name");
-    ash__buffer_printf(out, "\"" ASH_STREAM_PREFIX "%s\"", c->name);
-    if (c->description != NULL && *c->description != '\0')
-        ash__json_put_text_member(out, "description", c->description);
-    put_subjects(c->name, out);
-    ash__json_put_int_member(out, "max_age", c->ttl_ms * NS_PER_MS);
+    ash__js_put_names(c, out);
+    ash__json_put_int_member(out, "max_age", c->ttl_ms * ASH_JS_NS_PER_MS);
     ash__json_put_int_member(out, "max_bytes", c->max_bytes > 0 ? c->max_bytes : -1);
     ash__json_put_text_member(out, "storage",
                               c->storage == ASH_OBJECT_STORAGE_MEMORY ? "memory" : "file");
@@ -91,7 +90,7 @@ void ash__js_write_config(const ash_object_config *c, const ash_json *base, ash_
     put_placement(c, out);
     if (c->compression)
         ash__json_put_text_member(out, "compression", "s2");
-    put_metadata(c, out);
+    ash__js_put_metadata(c, out);
     for (const ash_json *field = base != NULL ? base->first : NULL; field != NULL;
          field = field->next) {
         if (is_ours(field->key))
@@ -146,7 +145,7 @@ const char *ash__js_config_dropped(const ash_object_config *c, const ash_json *e
 {
     if (!text_is(echo, "description", c->description))
         return "description";
-    if (ash__json_int(echo, "max_age", 0) != c->ttl_ms * NS_PER_MS)
+    if (ash__json_int(echo, "max_age", 0) != c->ttl_ms * ASH_JS_NS_PER_MS)
         return "ttl_ms";
     if (ash__json_int(echo, "max_bytes", -1) != (c->max_bytes > 0 ? c->max_bytes : -1))
         return "max_bytes";
@@ -169,11 +168,11 @@ const char *ash__js_config_dropped(const ash_object_config *c, const ash_json *e
 
 bool ash__js_is_object_store(const ash_json *config)
 {
-    const char *name = ash__json_text(config, "name", "");
+    const char *store = ash__store_of_stream(ash__json_text(config, "name", ""));
     const ash_json *subjects = ash__json_get(config, "subjects");
-    if (strncmp(name, ASH_STREAM_PREFIX, strlen(ASH_STREAM_PREFIX)) != 0)
+    if (store == NULL)
         return false;
-    char *wanted = ash__sprintf("$O.%s.C.>", name + strlen(ASH_STREAM_PREFIX));
+    char *wanted = ash__sprintf("$O.%s.C.>", store);
     bool found = false;
     for (const ash_json *s = subjects != NULL ? subjects->first : NULL; s != NULL; s = s->next)
         found = found || (s->type == ASH_JSON_TEXT && strcmp(s->text, wanted) == 0);
@@ -217,10 +216,10 @@ int ash__js_config_status(const ash_json *config, ash_object_status **out, ash_e
     ash_object_config c = ASH_OBJECT_CONFIG_INIT;
     int64_t max_bytes = ash__json_int(config, "max_bytes", -1);
 
-    c.name = ash__json_text(config, "name", ASH_STREAM_PREFIX) + strlen(ASH_STREAM_PREFIX);
+    c.name = ash__store_of_stream(ash__json_text(config, "name", ASH_STREAM_PREFIX));
     c.description = ash__json_text(config, "description", NULL);
     c.metadata = bson_empty(metadata) ? NULL : metadata;
-    c.ttl_ms = ash__json_int(config, "max_age", 0) / NS_PER_MS;
+    c.ttl_ms = ash__json_int(config, "max_age", 0) / ASH_JS_NS_PER_MS;
     c.max_bytes = max_bytes > 0 ? max_bytes : 0;
     c.storage =
         text_is(config, "storage", "memory") ? ASH_OBJECT_STORAGE_MEMORY : ASH_OBJECT_STORAGE_FILE;

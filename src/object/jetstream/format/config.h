@@ -7,6 +7,13 @@
 #include "object/info.h"
 #include "object/jetstream/format/json.h"
 
+/* Times of JetStream's are in nanoseconds, ours in milliseconds. */
+#define ASH_JS_NS_PER_MS INT64_C(1000000)
+
+/* Appends the members "name", "description" (if there is one) and "subjects". */
+void ash__js_put_names(const ash_object_config *c, ash_buffer *out);
+/* Appends the member "metadata", if there are any. */
+void ash__js_put_metadata(const ash_object_config *c, ash_buffer *out);
 /* Appends the stream's configuration.  base: what is there already (a stream's "config"), whose
  * fields stay unless c has something for them; or NULL. */
 void ash__js_write_config(const ash_object_config *c, const ash_json *base, ash_buffer *out);

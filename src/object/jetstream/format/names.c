@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+const char *ash__store_of_stream(const char *stream)
+{
+    const size_t len = strlen(ASH_STREAM_PREFIX);
+    return strncmp(stream, ASH_STREAM_PREFIX, len) == 0 ? stream + len : NULL;
+}
+
 char *ash__stream_of(const char *store)
 {
     return ash__sprintf(ASH_STREAM_PREFIX "%s", store);
@@ -32,5 +38,12 @@ char *ash__name_of_subject(const char *store, const char *subject)
         strncmp(subject + 3 + len, ".M.", 3) != 0)
         return NULL;
     subject += len + 6;
-    return ash__base64_read(subject, strlen(subject), &name, &name_len) ? (char *)name : NULL;
+    if (!ash__base64_read(subject, strlen(subject), &name, &name_len))
+        return NULL;
+    /* What has a NUL in it would pass for another name, a shorter one. */
+    if (memchr(name, '\0', name_len) != NULL) {
+        ash__free(name);
+        return NULL;
+    }
+    return (char *)name;
 }

@@ -6,6 +6,9 @@
 
 #define ASH_STREAM_PREFIX "OBJ_"
 
+/* The store whose stream it is, in that text; NULL: it is none of a store. */
+const char *ash__store_of_stream(const char *stream);
+
 /* Yours: ash__free(). */
 char *ash__stream_of(const char *store);                       /* OBJ_store */
 char *ash__chunk_subject(const char *store, const char *nuid); /* $O.store.C.nuid */
