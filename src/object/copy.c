@@ -101,40 +101,14 @@ static int make_plan(ash_copy_run *c, const ash_object *object, const ash_object
 
 /* ---- bringing it ---- */
 
-/* Bytes in an archive are beside the source, unless somebody said where. */
-static int find_archive(ash_copy_run *c, const ash_object *object, ash_object_store **out,
-                        ash_error *err)
-{
-    ash_object_store *from = c->transfer.from;
-    *out = NULL;
-    if (object->archive_store == NULL || from->archive != NULL)
-        return 0;
-    ash_error own = ASH_ERROR_INIT;
-    int rc =
-        ash_object_manager_bind(from->manager, object->archive_store, c->transfer.op, out, &own);
-    from->archive = *out;
-    return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* which reading says better */
-}
-
-static void leave_archive(ash_copy_run *c, ash_object_store *archive)
-{
-    if (archive != NULL)
-        c->transfer.from->archive = NULL;
-    ash_object_store_close(archive);
-}
-
 static int bring_one(ash_copy_run *c, const ash_object *o, ash_object **there, bool final,
                      ash_error *err)
 {
     ash_object *made = NULL;
-    ash_object_store *archive = NULL;
-    int rc = find_archive(c, o, &archive, err);
-    if (rc == 0 && !c->opts->dry_run)
-        rc = ash__copy_bring(c, o, *there, final, &made, err);
-    leave_archive(c, archive);
-    if (rc != 0)
-        return rc;
     if (!c->opts->dry_run) {
+        int rc = ash__copy_bring(c, o, *there, final, &made, err);
+        if (rc != 0)
+            return rc;
         ash_object_free(*there);
         *there = made;
     }
@@ -200,15 +174,11 @@ static int copy_name(ash_copy_run *c, const ash_object *object, ash_object **the
 static int copy_one(ash_copy_run *c, const ash_object *object, ash_error *err)
 {
     ash_object *there = NULL;
-    ash_object_store *archive = NULL;
     ash_error own = ASH_ERROR_INIT;
     bool brought = false;
     int rc = look(c, object->name, &there, &own);
     if (rc == 0)
-        rc = find_archive(c, object, &archive, &own);
-    if (rc == 0)
         rc = copy_name(c, object, &there, &brought, &own);
-    leave_archive(c, archive);
     ash_object_free(there);
     if (is_passed_over(rc))
         return pass_over(c, object, &own);
@@ -303,12 +273,14 @@ int ash_object_store_copy(ash_object_store *from, ash_object_store *to,
                                        .to = to,
                                        .op = &own,
                                        .progress = o.progress,
-                                       .progress_ctx = o.progress_ctx},
+                                       .progress_ctx = o.progress_ctx,
+                                       .finds_archives = true},
                           .opts = &o,
                           .report = &own_report};
         rc = choose_past(&c, err);
         if (rc == 0)
             rc = copy_all(&c, err);
+        ash__transfer_end(&c.transfer);
     }
     if (report != NULL)
         (void)ash__out_copy(report, &own_report, sizeof own_report, NULL);
