@@ -6,15 +6,6 @@ store=$scratch/store
 o() {
     "$ASHLAR" -s "$store" object "$@"
 }
-# field NAME: of JSON objects on standard input, one a line; a missing one is null
-field() {
-    python3 -c 'import json, sys
-for line in sys.stdin:
-    value = json.loads(line)
-    for part in sys.argv[1].split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    print(value if isinstance(value, str) else json.dumps(value))' "$1"
-}
 fresh() {
     rm -rf "$store"
     "$ASHLAR" -s "$store" init >"$scratch/init"
@@ -287,11 +278,31 @@ case_mistakes_are_said() {
 
 case_files_of_addresses() {
     ! "$ASHLAR" -s nats://127.0.0.1:1 object ls >"$scratch/refused" 2>&1
-    ! grep -q 'lacks JetStream' "$scratch/refused" || return 0
+    ! grep -q 'lacks JetStream' "$scratch/refused" || skip 'built without libnats'
     for option in creds nkey tlsca; do
         refused 4 "$ASHLAR" -s nats://127.0.0.1:1 object ls --$option "$scratch/none"
         grep -q "$scratch/none: No such file or directory$" "$scratch/refused"
     done
+}
+
+# Refused for what it is: nothing is said of files that could not be written to.
+case_a_mirror() {
+    start_nats
+    "$ASHLAR" -s "$nats" object add pictures >"$scratch/add"
+    python3 -c 'import json, socket, sys
+host, port = sys.argv[1].removeprefix("nats://").split(":")
+body = json.dumps({"name": "OBJ_mirrored", "mirror": {"name": "OBJ_pictures"}, "allow_direct": True, "mirror_direct": True})
+with socket.create_connection((host, int(port))) as s:
+    lines = s.makefile("rb")
+    s.sendall(f"CONNECT {{}}\r\nSUB answer 1\r\nPUB $JS.API.STREAM.CREATE.OBJ_mirrored answer {len(body)}\r\n{body}\r\n".encode())
+    while not lines.readline().startswith(b"MSG"):
+        pass
+    answer = json.loads(lines.readline())
+    sys.exit(answer.get("error"))' "$nats"
+    refused 9 "$ASHLAR" -s "$nats" object put mirrored /dev/null --name a
+    grep -q 'object store mirrored is a mirror$' "$scratch/refused"
+    [ "$(wc -l <"$scratch/refused")" = 1 ]
+    stop_nats
 }
 
 case_pipes_and_interruptions() {

@@ -2,14 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Object stores copied by `ashlar copy` and `ashlar object copy`: from anywhere to anywhere, again, interrupted, refused.
 . "$(dirname "$0")/../lib.sh"
-# field NAME: of JSON objects on standard input, one a line; a missing one is null
-field() {
-    python3 -c 'import json, sys
-for line in sys.stdin:
-    value = json.loads(line).get(sys.argv[1])
-    print(value if isinstance(value, str) else json.dumps(value))' "$1"
-}
-
 o() { # STORE WORD...
     at=$1
     shift
@@ -17,7 +9,7 @@ o() { # STORE WORD...
 }
 
 fresh() {
-    rm -rf "$scratch/a" "$scratch/b" "$scratch/c" "$scratch/d" "$scratch/nats"
+    rm -rf "$scratch/a" "$scratch/b" "$scratch/c" "$scratch/d"
 }
 
 fill() { # STORE
@@ -60,21 +52,6 @@ sound() { # FOLDER: no bytes without an object, and each object's bytes
     for s in pictures plain; do
         o "$1" sweep "$s" --min-age 0s | grep -q '^went: 0 without an object'
     done
-}
-
-start_nats() {
-    command -v nats-server >/dev/null || skip 'no nats-server'
-    rm -f "$scratch/nats.log" # of an earlier server: its address is not ours
-    nats-server -js -a 127.0.0.1 -p -1 -sd "$scratch/nats" >"$scratch/nats.log" 2>&1 &
-    nats_pid=$!
-    echo $nats_pid >>"$scratch/pids"
-    tries=0
-    while ! grep -qs 'Server is ready' "$scratch/nats.log"; do
-        tries=$((tries + 1))
-        [ $tries -lt 200 ]
-        sleep 0.1
-    done
-    nats=nats://$(sed -n 's/.*Listening for client connections on //p' "$scratch/nats.log")
 }
 
 case_a_whole_store() {
@@ -160,8 +137,7 @@ case_to_jetstream_and_back() {
     for words in '' --all --tree '-b fs'; do
         expect_status 2 "$ASHLAR" copy $words "$scratch/a" "$nats"
     done
-    kill -TERM $nats_pid
-    wait $nats_pid || true
+    stop_nats
 }
 
 case_again_and_other_objects() {
@@ -250,8 +226,7 @@ case_databases() {
     expect_status 2 "$ASHLAR" copy --objects "$scratch/a" "$nats"
     grep -q 'plain is in database .* and in .*: choose one by -d' "$scratch/err"
     "$ASHLAR" copy --objects -d other "$scratch/a" "$nats" | grep -q '^copied 1 object '
-    kill -TERM $nats_pid
-    wait $nats_pid || true
+    stop_nats
 }
 
 case_one_store_into_another() {
