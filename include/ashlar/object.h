@@ -549,7 +549,8 @@ typedef struct ash_object_copy_report {
     int64_t versions; /* earlier ones that were copied, or would be, deletions among them */
 } ash_object_copy_report;
 #define ASH_OBJECT_COPY_REPORT_INIT ASH_OPTIONS_INIT(ash_object_copy_report)
-/* Between any two stores: bytes, and what is said of them.  Digests are compared on both sides.
+/* Between any two stores: bytes, and what is said of them.  to may be NULL with dry_run: what a store
+ * that is yet to be made, configured as `from`, would get.  Digests are compared on both sides.
  * What the target has with the same digest and meta is skipped, so that the same call goes on where
  * it was interrupted.  One that is damaged is counted and left out, the others are brought:
  * ASH_EPARTIAL at the end.  The report is filled in any case.  Revisions and times of change are the

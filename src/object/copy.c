@@ -14,6 +14,8 @@ static int look(ash_copy_run *c, const char *name, ash_object **out, ash_error *
     ash_error own = ASH_ERROR_INIT;
     o.deleted = true;
     *out = NULL;
+    if (c->transfer.to == NULL)
+        return 0;
     int rc = ash_object_store_info(c->transfer.to, name, &o, c->transfer.op, out, &own);
     return ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
@@ -171,8 +173,9 @@ static int copy_name(ash_copy_run *c, const ash_object *object, ash_object **the
     return rc;
 }
 
-static int copy_one(ash_copy_run *c, const ash_object *object, ash_error *err)
+static int copy_one(void *ctx, const ash_object *object, ash_error *err)
 {
+    ash_copy_run *c = ctx;
     ash_object *there = NULL;
     ash_error own = ASH_ERROR_INIT;
     bool brought = false;
@@ -192,46 +195,25 @@ static int copy_one(ash_copy_run *c, const ash_object *object, ash_error *err)
 
 /* ---- all of them ---- */
 
-static int list(const ash_copy_run *c, ash_object_listing **out, ash_error *err)
+static int add_size(void *ctx, const ash_object *o, ash_error *err)
 {
-    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
-    o.prefix = c->opts->prefix;
-    o.filter = c->opts->filter;
-    o.deleted = c->opts->deleted;
-    return ash_object_store_list(c->transfer.from, &o, c->transfer.op, out, err);
-}
-
-static int add_up(ash_copy_run *c, ash_error *err)
-{
-    ash_object_listing *l = NULL;
-    const ash_object *o = NULL;
-    if (c->opts->progress == NULL)
-        return 0;
-    int rc = list(c, &l, err);
-    while (rc == 0) {
-        rc = ash_object_listing_next(l, &o, err);
-        if (rc != 0 || o == NULL)
-            break;
-        c->transfer.total += o->size;
-    }
-    ash_object_listing_free(l);
-    return rc;
+    ash_copy_run *c = ctx;
+    (void)err;
+    c->transfer.total += o->size;
+    return 0;
 }
 
 static int copy_all(ash_copy_run *c, ash_error *err)
 {
-    ash_object_listing *l = NULL;
-    const ash_object *o = NULL;
-    int rc = add_up(c, err);
+    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
+    int rc = 0;
+    o.prefix = c->opts->prefix;
+    o.filter = c->opts->filter;
+    o.deleted = c->opts->deleted;
+    if (c->opts->progress != NULL)
+        rc = ash__object_each(c->transfer.from, &o, c->transfer.op, add_size, c, err);
     if (rc == 0)
-        rc = list(c, &l, err);
-    while (rc == 0) {
-        rc = ash_object_listing_next(l, &o, err);
-        if (rc != 0 || o == NULL)
-            break;
-        rc = copy_one(c, o, err);
-    }
-    ash_object_listing_free(l);
+        rc = ash__object_each(c->transfer.from, &o, c->transfer.op, copy_one, c, err);
     if (rc == 0 && c->report->failed > 0)
         rc = ash__fail(err, ASH_EPARTIAL,
                        "%lld object%s left out: damaged, changed meanwhile, or refused",
@@ -239,10 +221,10 @@ static int copy_all(ash_copy_run *c, ash_error *err)
     return rc;
 }
 
-/* Does the target keep what a name had before? */
+/* Does the target keep what a name had before?  One that is yet to be made is as the source. */
 static int choose_past(ash_copy_run *c, ash_error *err)
 {
-    ash_object_store *to = c->transfer.to;
+    ash_object_store *to = c->transfer.to != NULL ? c->transfer.to : c->transfer.from;
     ash_object_status *st = NULL;
     c->reads_past = c->opts->versions && c->transfer.from->manager->can.versions;
     if (!c->reads_past || !to->manager->can.versions)
@@ -263,9 +245,10 @@ int ash_object_store_copy(ash_object_store *from, ash_object_store *to,
 {
     ash_object_copy_options o;
     ash_object_copy_report own_report = ASH_OBJECT_COPY_REPORT_INIT;
-    ash_assert(from != NULL && to != NULL);
+    ash_assert(from != NULL);
     ash_op own = ash__op_of(op);
     int rc = ash__options_copy(&o, sizeof o, opts, err);
+    ash_assert(rc != 0 || to != NULL || o.dry_run);
     if (rc == 0)
         rc = ash__object_outside(&own, err);
     if (rc == 0) {

@@ -113,12 +113,12 @@ case_to_jetstream_and_back() {
     start_nats
     fill "$scratch/a"
     expect_status 1 "$ASHLAR" copy --objects "$scratch/a" "$nats"
-    grep -q 'object store pictures: the target cannot keep its .*keep_last, max_objects$' "$scratch/err"
+    grep -q 'object store pictures: the target cannot keep .*--keep, --max-objects$' "$scratch/err"
     grep -q -- '--lossy' "$scratch/err"
     [ -z "$(o "$nats" ls)" ]
     expect_status 1 "$ASHLAR" copy --objects --no-history "$scratch/a" "$nats"
-    grep -q 'cannot keep its .*max_objects$' "$scratch/err"
-    ! grep keep_last "$scratch/err"
+    grep -q 'cannot keep .*--max-objects$' "$scratch/err"
+    ! grep -- '--keep' "$scratch/err"
     "$ASHLAR" copy --objects --lossy "$scratch/a" "$nats" | grep -q '^copied 4 objects .* 0 earlier versions, 0 there already, 0 failed$'
     same "$scratch/a" "$nats"
     "$ASHLAR" copy --objects --lossy "$scratch/a" "$nats" | grep -q '^copied 0 objects .* 4 there already, 0 failed$'
@@ -131,7 +131,11 @@ case_to_jetstream_and_back() {
     o "$scratch/b" add sums --digest sha1 >"$scratch/add"
     printf x | o "$scratch/b" put sums --name x
     expect_status 1 "$ASHLAR" copy --object-store sums "$scratch/b" "$nats"
-    grep -q 'cannot keep its digest$' "$scratch/err"
+    grep -q 'cannot keep --digest$' "$scratch/err"
+    o "$scratch/b" copy sums -n --to "$nats" >"$scratch/out" 2>"$scratch/err"
+    grep -q 'cannot keep --digest, and gets the rest$' "$scratch/err"
+    o "$scratch/b" copy sums single --to "$nats" >"$scratch/out" 2>"$scratch/err"
+    grep -q 'cannot keep --digest, and gets the rest$' "$scratch/err"
     "$ASHLAR" copy --object-store sums --lossy "$scratch/b" "$nats" | grep -q '^copied 1 object '
     "$ASHLAR" copy --object-store sums --lossy "$scratch/b" "$nats" | grep -q '^copied 0 objects .* 1 there already'
     for words in '' --all --tree '-b fs'; do
@@ -200,7 +204,7 @@ case_dry_run() {
     fill "$scratch/a"
     "$ASHLAR" copy -n --objects "$scratch/a" "$scratch/b" >"$scratch/out"
     grep -qx 'would copy pictures > ä b/c' "$scratch/out"
-    grep -q '^would copy 4 objects ' "$scratch/out"
+    grep -q '^would copy 4 objects .* 2 earlier versions, 0 there already' "$scratch/out"
     [ ! -e "$scratch/b" ]
     o "$scratch/a" copy pictures -n --to "$scratch/b" | grep -q '^would have copied 3 '
     o "$scratch/a" copy pictures -n copy | grep -q '^would have copied 3 '
@@ -264,7 +268,7 @@ case_mistakes() {
     o "$scratch/c" add plain --keep 2 >"$scratch/add"
     o "$scratch/a" seal --force plain
     "$ASHLAR" copy --objects "$scratch/a" "$scratch/c" 2>"$scratch/err"
-    grep -q 'plain is there with another configuration: keep_last' "$scratch/err"
+    grep -q 'plain is there with another configuration: --keep, and stays so$' "$scratch/err"
     "$ASHLAR" copy --objects "$scratch/a" "$scratch/d" 2>"$scratch/err"
     grep -q 'plain is sealed; its copy is not' "$scratch/err"
     printf x | o "$scratch/d" put plain --name x

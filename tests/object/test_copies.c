@@ -101,6 +101,7 @@ static void test_object_copies__copy_goes_on(void **state)
     dry.dry_run = true;
     support_put(f, f->store, "9", "x");
     copy(f, to, &dry, 1, 6);
+    copy(f, NULL, &dry, 7, 0);
     support_expect_missing(f, to, "9");
     ash_object_store_close(to);
 }

@@ -377,8 +377,10 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
         rc = given(args, TREE) ? copy_trees(&c, &err) : copy_all(&c, &err);
     }
     ash__progress_free(c.progress);
-    if (rc < 0)
+    if (rc < 0) {
+        ash__cmd_objects_error(&err);
         rc = ash__cmd_fail(cmd, NULL, &err);
+    }
     ash__cmd_close_objects(&c.target);
     ash__cmd_close_objects(&c.source);
     return rc;

@@ -61,13 +61,18 @@ static void read_copy_options(const ash_cmd_object_run *r, ash_object_copy_optio
     o->dry_run = r->cmd->dry_run;
 }
 
-static int copy_into(ash_cmd_object_run *r, ash_object_store *target, ash_error *err)
+/* target NULL: it is not made yet. */
+static int copy_into(ash_cmd_object_run *r, ash_object_manager *m, ash_object_store *target,
+                     ash_error *err)
 {
+    ash_object_capabilities can = ASH_OBJECT_CAPABILITIES_INIT;
     ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
     ash_object_copy_report report = ASH_OBJECT_COPY_REPORT_INIT;
     ash_cmd_objects_progress p = {ash__progress_new(r->cmd, 0, 0), 0, 0};
     ash_cmd_object_teller teller = {r, r->cmd->dry_run ? "would copy" : "copied", p.progress};
     read_copy_options(r, &o);
+    if (m != NULL && ash_object_manager_capabilities(m, &can, NULL) == 0)
+        o.versions = o.versions && can.versions;
     o.each = ash__cmd_object_tell;
     o.failed = tell_failure;
     o.each_ctx = o.failed_ctx = &teller;
@@ -80,37 +85,21 @@ static int copy_into(ash_cmd_object_run *r, ash_object_store *target, ash_error 
     return rc;
 }
 
-/* There is no target yet, and none is made: all of it would be copied. */
-static int tell_all(ash_cmd_object_run *r, ash_error *err)
+/* The target's words may go elsewhere: what is lost is told by the options' names. */
+/* What the target's manager has no room for; before anything is made there. */
+static int tell_lost(const ash_cmd_object_run *r, ash_object_manager *m, ash_error *err)
 {
-    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
-    ash_cmd_object_teller teller = {r, "would copy", NULL};
-    ash_object_listing *l = NULL;
-    const ash_object *object = NULL;
-    int64_t count = 0, bytes = 0;
-    o.prefix = ash__cmd_object_value(r, COPY_PREFIX);
-    int rc = ash_object_store_list(r->objects, &o, &r->op, &l, err);
-    while (rc == 0) {
-        rc = ash_object_listing_next(l, &object, err);
-        if (rc != 0 || object == NULL)
-            break;
-        count++;
-        bytes += ash_object_size(object);
-        (void)ash__cmd_object_tell(&teller, object);
+    ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
+    bson_t lost = BSON_INITIALIZER;
+    read_copy_options(r, &o);
+    int rc = ash_object_store_losses(r->objects, m, &o, &r->op, &lost, err);
+    if (rc == 0 && !bson_empty(&lost)) {
+        char *names = ash__cmd_objects_names(&lost);
+        ash__cmd_warn(r->cmd, "the target cannot keep %s, and gets the rest", names);
+        ash__free(names);
     }
-    ash_object_listing_free(l);
-    if (rc == 0)
-        say_count(r, "copied", count, bytes);
+    bson_destroy(&lost);
     return rc;
-}
-
-static void tell_lost(const ash_cmd_object_run *r, const bson_t *lost)
-{
-    bson_iter_t it;
-    if (bson_iter_init(&it, lost))
-        while (bson_iter_next(&it))
-            ash__cmd_note(r->cmd, "the target cannot keep the store's %s",
-                          bson_iter_utf8(&it, NULL));
 }
 
 /* As the source is, but for what only its backend has. */
@@ -119,34 +108,34 @@ static int make_target(ash_cmd_object_run *r, ash_object_manager *m, const char 
 {
     ash_object_config source = ASH_OBJECT_CONFIG_INIT, c = ASH_OBJECT_CONFIG_INIT;
     ash_object_status *st = NULL;
-    bson_t lost = BSON_INITIALIZER;
     int rc = ash_object_store_status(r->objects, &r->op, &st, err);
     if (rc == 0)
         rc = ash_object_status_config(st, &source, err);
     if (rc == 0)
         rc = ash_object_config_fit(&source, m, ash__cmd_object_value(r, COPY_NO_HISTORY) == NULL,
-                                   &c, &lost, err);
-    tell_lost(r, &lost);
+                                   &c, NULL, err);
     c.name = name;
     if (rc == 0)
         rc = ash_object_manager_create(m, &c, &r->op, out, err);
-    bson_destroy(&lost);
     ash_object_status_free(st);
     return rc;
 }
 
-/* m NULL: there is no store yet that it could be in. */
+/* m NULL: there is no store yet that it could be in.  In a dry run none is made. */
 static int copy_to(ash_cmd_object_run *r, ash_object_manager *m, const char *name, ash_error *err)
 {
     ash_object_store *target = NULL;
     ash_error own = ASH_ERROR_INIT;
-    int rc = m != NULL ? ash_object_manager_bind(m, name, &r->op, &target, &own) : ASH_ENOTFOUND;
-    if (rc == ASH_ENOTFOUND && r->cmd->dry_run)
-        return tell_all(r, err);
-    rc =
-        rc == ASH_ENOTFOUND ? make_target(r, m, name, &target, err) : ash__unless(0, rc, &own, err);
+    int rc = m != NULL ? tell_lost(r, m, err) : 0;
+    if (rc != 0)
+        return rc;
+    rc = m != NULL ? ash_object_manager_bind(m, name, &r->op, &target, &own) : ASH_ENOTFOUND;
+    if (rc == ASH_ENOTFOUND && !r->cmd->dry_run)
+        rc = make_target(r, m, name, &target, err);
+    else
+        rc = ash__unless(ASH_ENOTFOUND, rc, &own, err);
     if (rc == 0)
-        rc = copy_into(r, target, err);
+        rc = copy_into(r, m, target, err);
     ash_object_store_close(target);
     return rc;
 }
@@ -196,7 +185,10 @@ const ash_cmd_verb ash__cmd_object_copy = {
         "are compared on both sides; what\n"
         "is there already is left alone, so that the same line goes on after an interruption.  "
         "Earlier versions go along where\n"
-        "TARGET keeps them.  `ashlar copy --objects` copies all stores at once.",
+        "TARGET keeps them.  What it has no room for is told before anything is made there.  "
+        "`ashlar "
+        "copy --objects` copies all\n"
+        "stores at once.",
     .options = copy_options,
     .min_words = 1,
     .max_words = 2,
