@@ -355,8 +355,8 @@ int ash__js_ask(ash_js *js, natsMsg *message, const ash_op *op, natsMsg **answer
     return s == NATS_OK ? 0 : ash__js_fail_status(s, "to ask", err);
 }
 
-int ash__js_ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **answer, int *number,
-                     ash_error *err)
+static int ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **answer, int *number,
+                    ash_error *err)
 {
     natsMsg *got = NULL;
     *number = 0;
@@ -369,29 +369,33 @@ int ash__js_ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **
     return rc;
 }
 
+int ash__js_request_once(ash_js *js, const char *verb, const ash_buffer *body, const ash_op *op,
+                         ash_json **answer, int *number, ash_error *err)
+{
+    char *subject = ash__sprintf("%s.%s", js->api, verb);
+    natsMsg *message = NULL;
+    *number = 0;
+    natsStatus s =
+        natsMsg_Create(&message, subject, NULL, body != NULL ? (const char *)body->data : NULL,
+                       body != NULL ? (int)body->len : 0);
+    int rc = s == NATS_OK ? ask_once(js, message, op, answer, number, err)
+                          : ash__js_fail_status(s, "to ask", err);
+    natsMsg_Destroy(message);
+    ash__free(subject);
+    return rc;
+}
+
 int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op *op,
                     ash_json **answer, ash_error *err)
 {
     int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
-    char *subject = ash__sprintf("%s.%s", js->api, verb);
-    natsMsg *message = NULL;
     ash_json *got = NULL;
     int told = 0, rc = 0;
-    natsStatus s =
-        natsMsg_Create(&message, subject, NULL, body != NULL ? (const char *)body->data : NULL,
-                       body != NULL ? (int)body->len : 0);
-
-    if (s != NATS_OK)
-        rc = ash__js_fail_status(s, "to ask", err);
-    while (message != NULL) {
+    do {
         ash__json_free(got);
         got = NULL;
-        rc = ash__js_ask_once(js, message, op, &got, &told, err);
-        if (rc == 0 || !ash__js_is_passing(rc, told) || ash__js_pause(op, give_up, NULL) != 0)
-            break;
-    }
-    natsMsg_Destroy(message);
-    ash__free(subject);
+        rc = ash__js_request_once(js, verb, body, op, &got, &told, err);
+    } while (rc != 0 && ash__js_is_passing(rc, told) && ash__js_pause(op, give_up, NULL) == 0);
     if (answer != NULL)
         *answer = got;
     else
