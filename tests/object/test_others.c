@@ -68,7 +68,6 @@ static void test_object_others__four_writers(void **state)
     support_expect_sound(f, f->store);
 }
 
-/* Of those who want to be the first, one is; of those who count up, none is lost. */
 static void *count_up(void *arg)
 {
     writer *w = arg;
@@ -103,6 +102,7 @@ static void *count_up(void *arg)
     return NULL;
 }
 
+/* Several count up by one at once, and none of their steps is lost. */
 static void test_object_others__counting_by_compare_and_set(void **state)
 {
     fixture *f = *state;

@@ -114,6 +114,8 @@ int ash__cmd_object_read_said(const ash_cmd_object_run *r, ash_cmd_object_said *
 void ash__cmd_object_said_release(ash_cmd_object_said *s);
 /* Puts "K=V" into the map, whose K it takes the place of; false: there is no K and '='. */
 bool ash__cmd_object_pair(const char *text, bson_t *map);
+/* Behind what the array has. */
+void ash__cmd_object_add_text(bson_t *array, const char *value);
 
 /* ---- showing (show.c) ---- */
 

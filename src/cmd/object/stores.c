@@ -107,14 +107,10 @@ static int read_lists(const ash_cmd_object_run *r, bson_t *metadata, bson_t *tag
     for (int i = 0; i < r->args->given_count; i++) {
         int option = r->args->given[i].option;
         const char *value = r->args->given[i].value;
-        char buf[12];
-        const char *key;
         if (option == ADD_METADATA && !ash__cmd_object_pair(value, metadata))
             return ash__cmd_usage(r->cmd, "--metadata takes KEY=VALUE, not \"%s\"", value);
-        if (option == ADD_TAGS) {
-            bson_uint32_to_string(bson_count_keys(tags), &key, buf, sizeof buf);
-            BSON_APPEND_UTF8(tags, key, value);
-        }
+        if (option == ADD_TAGS)
+            ash__cmd_object_add_text(tags, value);
     }
     return 0;
 }

@@ -31,12 +31,6 @@ typedef struct cut {
     const char *done;    /* when it is not */
 } cut;
 
-static void need(live *l)
-{
-    if (l->servers == NULL)
-        skip();
-}
-
 /* ---- the client that dies ---- */
 
 static int put_new(ash_object_store *s, ash_error *err)
@@ -236,7 +230,7 @@ static bool cut_once(live *l, int number, int messages)
 static void cut_everywhere(live *l, const char *name)
 {
     int number = 0, messages = 1;
-    need(l);
+    live_need(l);
     while (strcmp(cuts[number].name, name) != 0)
         number++;
     while (!cut_once(l, number, messages))
