@@ -322,8 +322,44 @@ case_pipes_and_interruptions() {
     exec 8>&-
     [ $status = 130 ]
     refused 4 o info pictures slow
-    o sweep pictures --min-age 0s >"$scratch/sweep"
+    o sweep pictures --force >"$scratch/sweep"
     "$ASHLAR" -s "$store" check
+}
+
+# Bytes whose putter was killed: they stay for their age, are told, and go when nobody puts.
+case_what_is_too_young() {
+    fresh
+    mkfifo "$scratch/stream"
+    "$ASHLAR" -s "$store" object put pictures --name lost <"$scratch/stream" >"$scratch/said" 2>&1 &
+    putting=$!
+    exec 8>"$scratch/stream"
+    head -c 20000000 /dev/zero >&8
+    sleep 1 # chunks are committed within 100 ms
+    kill -KILL $putting
+    wait $putting || true
+    exec 8>&-
+    o sweep pictures -n >"$scratch/sweep"
+    grep -q '^would go: 0 without an object (0 B)' "$scratch/sweep"
+    grep -q '^would stay: 1 without an object (.* MiB), too young' "$scratch/sweep"
+    o sweep pictures >"$scratch/sweep"
+    grep -q '^stayed: 1 without an object (.* MiB), too young' "$scratch/sweep"
+    o sweep pictures --min-age 1m --json >"$scratch/json"
+    [ "$(field young <"$scratch/json")" = 1 ]
+    [ "$(field youngBytes <"$scratch/json")" -gt 1000000 ]
+    [ "$(field orphans <"$scratch/json")" = 0 ]
+    for age in 0 0s 500ms 59s now; do
+        refused 2 o sweep pictures --min-age $age
+    done
+    refused 2 o sweep pictures --min-age 0
+    grep -q 'may be quiet for a while.*--force' "$scratch/refused"
+    refused 2 o sweep pictures --min-age 1h --force
+    o sweep pictures -n --force >"$scratch/sweep"
+    grep -q '^would go: 1 without an object (.* MiB)' "$scratch/sweep"
+    ! grep stay "$scratch/sweep"
+    o sweep pictures --force >"$scratch/sweep"
+    grep -q '^went: 1 without an object (.* MiB)' "$scratch/sweep"
+    o sweep pictures --json >"$scratch/json"
+    [ "$(field young <"$scratch/json")" = 0 ]
 }
 
 run_cases

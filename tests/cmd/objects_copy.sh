@@ -50,7 +50,7 @@ same() { # STORE STORE [WHOLE]
 sound() { # FOLDER: no bytes without an object, and each object's bytes
     "$ASHLAR" -s "$1" check
     for s in pictures plain; do
-        o "$1" sweep "$s" --min-age 0s | grep -q '^went: 0 without an object'
+        o "$1" sweep "$s" --force | grep -q '^went: 0 without an object'
     done
 }
 
