@@ -276,6 +276,27 @@ case_mistakes_are_said() {
     done
 }
 
+# In the words of the command, not of the library; in --json words are joined alike everywhere.
+case_words() {
+    fresh
+    refused 5 o add pictures --ttl 1h
+    grep -q 'with another configuration: --ttl$' "$scratch/refused"
+    refused 5 o add pictures --keep 3
+    grep -q 'with another configuration: --keep$' "$scratch/refused"
+    refused 1 o add more --replicas 3
+    grep -q ' --replicas: object stores here (docs) do not have it$' "$scratch/refused"
+    printf x | o put pictures --name keep_last --tag t
+    o info pictures keep_last --json >"$scratch/json"
+    [ "$(field options.maxChunkSize <"$scratch/json")" = 131072 ]
+    ! grep -q '"[a-z]*_[a-z_]*" *:' "$scratch/json"
+    o status pictures --json >"$scratch/json"
+    ! grep -q '"[a-z]*_[a-z_]*" *:' "$scratch/json"
+    [ "$(o search pictures --names '{"options.max_chunk_size": 131072}')" = keep_last ]
+    [ "$(o mv pictures keep_last other)" = 'renamed keep_last to other' ]
+    refused 4 o rm pictures keep_last
+    grep -q 'no object keep_last' "$scratch/refused"
+}
+
 case_files_of_addresses() {
     ! "$ASHLAR" -s nats://127.0.0.1:1 object ls >"$scratch/refused" 2>&1
     ! grep -q 'lacks JetStream' "$scratch/refused" || skip 'built without libnats'

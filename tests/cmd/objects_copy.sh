@@ -254,6 +254,10 @@ case_mistakes() {
     fill "$scratch/a"
     expect_status 4 "$ASHLAR" copy --object-store none "$scratch/a" "$scratch/b"
     grep -q 'there is no object store none' "$scratch/err"
+    [ ! -e "$scratch/b" ]
+    "$ASHLAR" -s "$scratch/c" init
+    expect_status 4 "$ASHLAR" copy --objects "$scratch/c" "$scratch/b"
+    [ ! -e "$scratch/b" ]
     "$ASHLAR" copy --object-store plain --object-store plain "$scratch/a" "$scratch/b" | grep -q '^copied 1 object '
     expect_status 2 "$ASHLAR" copy --objects --all "$scratch/a" "$scratch/b"
     grep -q -- '--objects does not go with --all' "$scratch/err"
@@ -262,8 +266,6 @@ case_mistakes() {
     expect_status 2 "$ASHLAR" copy -b fs --deleted "$scratch/a" "$scratch/b"
     expect_status 2 "$ASHLAR" copy --objects --tree "$scratch/a" "$scratch/b"
     expect_status 2 "$ASHLAR" copy --objects "$scratch/a" "$scratch/a"
-    "$ASHLAR" -s "$scratch/c" init
-    expect_status 4 "$ASHLAR" copy --objects "$scratch/c" "$scratch/b"
     # What is there with another configuration stays as it is; a sealed one is copied, and its copy can be changed.
     o "$scratch/c" add plain --keep 2 >"$scratch/add"
     o "$scratch/a" seal --force plain

@@ -131,6 +131,16 @@ static int choose_all(ash_copy_objects *c, ash_error *err)
     return rc;
 }
 
+void ash__copy_objects_release(ash_copy_objects *c)
+{
+    for (size_t i = 0; i < c->chosen_count; i++) {
+        ash__free(c->chosen[i].db);
+        ash__free(c->chosen[i].name);
+        bson_destroy(c->chosen[i].lost);
+    }
+    ash__free(c->chosen);
+}
+
 /* ---- what the target has no room for ---- */
 
 /* What a target that is yet to be made keeps, it has from the source. */
@@ -171,6 +181,24 @@ static int tell_losses(ash_copy_objects *c, struct ash_copy_object_store *which,
     return ash__unless(ASH_EUNSUPPORTED, rc, &own, err);
 }
 
+int ash__copy_objects_exist(const ash_cmd *from_cmd, const ash_cmd_objects *from,
+                            const char *const *names, int name_count, ash_error *err)
+{
+    const ash_cmd_objects nowhere = {NULL, NULL};
+    ash_copy_objects c = {.from_cmd = from_cmd,
+                          .from = from,
+                          .to = &nowhere,
+                          .names = name_count > 0 ? names : NULL,
+                          .found = ash__alloc_array((size_t)name_count + 1, sizeof *c.found),
+                          .name_count = name_count};
+    int rc = choose_all(&c, err);
+    if (rc == 0 && c.chosen_count == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "there is no object store");
+    ash__copy_objects_release(&c);
+    ash__free(c.found);
+    return rc;
+}
+
 int ash__copy_objects_choose(ash_copy_objects *c, ash_error *err)
 {
     bool lost = false;
@@ -182,16 +210,6 @@ int ash__copy_objects_choose(ash_copy_objects *c, ash_error *err)
                        "the target cannot keep all of it, and nothing was copied: --lossy goes on "
                        "without that");
     return rc;
-}
-
-void ash__copy_objects_release(ash_copy_objects *c)
-{
-    for (size_t i = 0; i < c->chosen_count; i++) {
-        ash__free(c->chosen[i].db);
-        ash__free(c->chosen[i].name);
-        bson_destroy(c->chosen[i].lost);
-    }
-    ash__free(c->chosen);
 }
 
 /* ---- what is told ---- */
@@ -237,6 +255,7 @@ static void show_failure(void *ctx, const ash_object *o, const ash_error *why)
     const copying *k = ctx;
     char *what = ash__sprintf("%s > %s", k->which->name, ash_object_name(o));
     ash_error err = *why;
+    ash__cmd_objects_error(&err);
     if (why->code == ASH_EEXISTS)
         (void)ash__fail(&err, ASH_EEXISTS, "%s; --replace replaces it", why->text);
     ash__progress_clear(k->all->progress);

@@ -107,8 +107,10 @@ static int change_meta(ash_cmd_object_run *r, const char *name, const ash_object
 {
     ash_object *o = NULL;
     int rc = ash_object_store_update_meta(r->objects, name, meta, NULL, &r->op, &o, err);
-    if (rc == 0 && !ash__cmd_object_emit(r, o))
-        ash__cmd_say(r->cmd, "changed %s", ash_object_name(o));
+    if (rc == 0 && !ash__cmd_object_emit(r, o) && meta->name != NULL)
+        ash__cmd_say(r->cmd, "renamed %s to %s", name, ash_object_name(o));
+    else if (rc == 0)
+        ash__cmd_say(r->cmd, "changed %s", name);
     ash_object_free(o);
     return rc;
 }

@@ -119,6 +119,8 @@ void ash__cmd_object_add_text(bson_t *array, const char *value);
 
 /* ---- showing (show.c) ---- */
 
+/* Appends the object's fields, as --json shows them. */
+void ash__cmd_object_json(const ash_object *o, bson_t *out);
 /* With --json the object, and true. */
 bool ash__cmd_object_emit(const ash_cmd_object_run *r, const ash_object *o);
 void ash__cmd_object_line(const ash_cmd_object_run *r, const ash_object *o); /* of a listing */

@@ -103,8 +103,8 @@ static int compare(const ash_object_config *config, const ash_json *info, ash_er
     const char *field =
         rc == 0 ? ash__object_config_difference(config, &there->config.config) : NULL;
     if (field != NULL)
-        rc = ash__fail(err, ASH_EEXISTS, "object store %s is there, with another %s", config->name,
-                       field);
+        rc = ash__fail(err, ASH_EEXISTS, "object store %s is there with another configuration: %s",
+                       config->name, field);
     ash_object_status_free(there);
     return rc;
 }
@@ -124,7 +124,8 @@ static int make(const ash_js_stream *s, const ash_object_config *config, const a
         return field == NULL
                    ? 0
                    : ash__fail(err, ASH_EUNSUPPORTED,
-                               "this NATS server made the store without what %s asks for", field);
+                               "this NATS server made the store without what was asked for: %s",
+                               field);
     }
     if (ash__js_number(*info) != ASH_JS_STREAM_NAME_IN_USE)
         return ash__unless(0, rc, &why, err);
@@ -164,7 +165,7 @@ int ash__js_update(ash_object_manager *base, const ash_object_config *config, co
     const char *field =
         rc == 0 ? ash__js_config_dropped(config, ash__json_get(answer, "config")) : NULL;
     if (field != NULL)
-        rc = ash__fail(err, ASH_EUNSUPPORTED, "this NATS server did not take %s", field);
+        rc = ash__fail(err, ASH_EUNSUPPORTED, "this NATS server did not take: %s", field);
     ash__json_free(info);
     ash__json_free(answer);
     ash__buffer_release(&body);
