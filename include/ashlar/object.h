@@ -186,7 +186,9 @@ int ash_object_manager_create(ash_object_manager *m, const ash_object_config *co
 /* Bind to a store that is there. */
 int ash_object_manager_bind(ash_object_manager *m, const char *name, const ash_op *op,
                             ash_object_store **out, ash_error *err);
-/* Another configuration for the store of that name, whole.  name and storage stay (ASH_EINVAL).  On
+/* Another configuration for the store of that name, whole: take what ash_object_status_config() gives
+ * and change that.  name and storage stay (ASH_EINVAL).  ASH_ENOSPC: it has more bytes than max_bytes
+ * already.  ASH_EUNSUPPORTED as for create.  After a failure nothing was changed.  On
  * docs, `ttl_ms`, `digest`, `chunk_size` and `compression` are for objects put from then on; on
  * JetStream ttl_ms counts for those that are there, too. */
 int ash_object_manager_update(ash_object_manager *m, const ash_object_config *config,

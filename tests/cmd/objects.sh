@@ -276,6 +276,56 @@ case_mistakes_are_said() {
     done
 }
 
+edit_anywhere() { # STORE: what every backend has
+    a=$1
+    "$ASHLAR" -s "$a" object add edited --description before --ttl 2h >"$scratch/add" 2>&1
+    printf 'some text' | "$ASHLAR" -s "$a" object put edited --name a
+    "$ASHLAR" -s "$a" object edit edited --max-bucket-size 1M --json >"$scratch/json"
+    [ "$(field maxBytes <"$scratch/json")" = 1048576 ]
+    [ "$(field ttlMs <"$scratch/json")" = 7200000 ]
+    [ "$(field description <"$scratch/json")" = before ]
+    "$ASHLAR" -s "$a" object edit edited --ttl 0s --description after >"$scratch/shown"
+    grep -q 'TTL: unlimited$' "$scratch/shown"
+    grep -q 'Description: after$' "$scratch/shown"
+    grep -q 'Maximum: 1.0 MiB' "$scratch/shown"
+    refused 8 "$ASHLAR" -s "$a" object edit edited --max-bucket-size 5 --description wrong
+    grep -q 'has [0-9]* bytes already: --max-bucket-size$' "$scratch/refused"
+    refused 2 "$ASHLAR" -s "$a" object edit edited
+    refused 2 "$ASHLAR" -s "$a" object edit edited --compress --no-compress
+    refused 4 "$ASHLAR" -s "$a" object edit none --ttl 1h
+    [ "$("$ASHLAR" -s "$a" object status edited --json | field description)" = after ]
+    [ "$("$ASHLAR" -s "$a" object get edited a -O -)" = 'some text' ]
+}
+
+case_edit() {
+    fresh
+    edit_anywhere "$store"
+    o edit edited --keep 2 --metadata owner=me --max-objects 9 --json >"$scratch/json"
+    [ "$(field keepLast <"$scratch/json")" = 2 ]
+    [ "$(field metadata.owner <"$scratch/json")" = me ]
+    for i in 1 2 3; do
+        printf $i | o put edited --name versions
+    done
+    [ "$(o versions edited versions --json | wc -l)" = 3 ]
+    o edit edited --metadata '' --keep all --json >"$scratch/json"
+    [ "$(field metadata <"$scratch/json")" = null ]
+    [ "$(field maxObjects <"$scratch/json")" = 9 ]
+    [ "$(field keepLast <"$scratch/json")" = -1 ]
+    refused 1 o edit edited --replicas 3
+    grep -q ' --replicas: object stores here' "$scratch/refused"
+    o seal --force edited
+    refused 9 o edit edited --ttl 1h
+}
+
+case_edit_on_jetstream() {
+    start_nats
+    edit_anywhere "$nats"
+    refused 1 "$ASHLAR" -s "$nats" object edit edited --keep 2 --description wrong
+    grep -q ' --keep: object stores here' "$scratch/refused"
+    [ "$("$ASHLAR" -s "$nats" object status edited --json | field description)" = after ]
+    stop_nats
+}
+
 # In the words of the command, not of the library; in --json words are joined alike everywhere.
 case_words() {
     fresh

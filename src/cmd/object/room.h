@@ -48,6 +48,7 @@ enum {
 /* The verbs, in the order of the help. */
 #define ASH_CMD_OBJECT_VERBS(X)                                                                    \
     X(add)                                                                                         \
+    X(edit)                                                                                        \
     X(ls)                                                                                          \
     X(info)                                                                                        \
     X(status)                                                                                      \
@@ -125,6 +126,7 @@ void ash__cmd_object_json(const ash_object *o, bson_t *out);
 bool ash__cmd_object_emit(const ash_cmd_object_run *r, const ash_object *o);
 void ash__cmd_object_line(const ash_cmd_object_run *r, const ash_object *o); /* of a listing */
 void ash__cmd_object_show(const ash_cmd_object_run *r, const ash_object *o); /* all of it */
+int ash__cmd_object_tell_status(ash_cmd_object_run *r, ash_object_store *s, ash_error *err);
 void ash__cmd_object_show_status(const ash_cmd_object_run *r, const ash_object_status *st);
 void ash__cmd_object_status_line(const ash_cmd_object_run *r, const ash_object_status *st);
 /* The listing to its end, by lines; frees it.  shown: how many there were, or NULL. */
