@@ -274,6 +274,7 @@ static int code_of_answer(int number, int64_t code)
         return ASH_ENOSPC;
     case ASH_JS_SEALED:
         return ASH_EREADONLY;
+    case ASH_JS_NO_REPLICAS:
     case ASH_JS_NOT_ENABLED:
     case ASH_JS_NOT_ENABLED_FOR_ACCOUNT:
         return ASH_EUNSUPPORTED;

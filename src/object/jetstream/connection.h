@@ -38,6 +38,7 @@ enum {
     ASH_JS_STREAM_NAME_IN_USE = 10058,
     ASH_JS_STREAM_NOT_FOUND = 10059,
     ASH_JS_WRONG_LAST_SEQUENCE = 10071,
+    ASH_JS_NO_REPLICAS = 10074, /* a server by itself has none */
     ASH_JS_NOT_ENABLED = 10076,
     ASH_JS_STORE_FAILED = 10077, /* a limit of the stream */
     ASH_JS_SEALED = 10109

@@ -333,10 +333,25 @@ static void test_object_jetstream_streams__server_killed_amid_a_put(void **state
     special_stop(&s);
 }
 
+/* Said at once, and not tried until patience ends. */
+static void test_object_jetstream_streams__replicas_of_one_server(void **state)
+{
+    live *l = *state;
+    ash_object_config config = ASH_OBJECT_CONFIG_INIT;
+    ash_object_store *s = NULL;
+    live_need(l);
+    config.name = "three";
+    config.replicas = 3;
+    assert_int_equal(ash_object_manager_create(l->manager, &config, NULL, &s, &l->err),
+                     ASH_EUNSUPPORTED);
+    assert_null(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define ON_A_STORE(test) cmocka_unit_test_setup_teardown(test, live_new_store, live_close_store)
+        ON_A_STORE(test_object_jetstream_streams__replicas_of_one_server),
         ON_A_STORE(test_object_jetstream_streams__configuration),
         ON_A_STORE(test_object_jetstream_streams__many),
         ON_A_STORE(test_object_jetstream_streams__mirror),
