@@ -43,7 +43,8 @@
  * counts as none; ASH_EINVAL names and options that cannot be; ASH_EREADONLY the store is sealed,
  * or a mirror; ASH_ECONDITION a condition of the caller does not hold; ASH_ECONFLICT somebody else's
  * change came first, look again; ASH_ENOSPC a limit of the store (the text says which);
- * ASH_ECORRUPT bytes that do not give their digest; ASH_ELOST the fence's lock is not held any more.
+ * ASH_ECORRUPT bytes that do not give their digest; ASH_ECHUNKMISSING bytes that the archive should
+ * have and has not; ASH_ELOST the fence's lock is not held any more.
  * After any failure the object is as before. */
 
 #include <ashlar/bucket.h>

@@ -134,7 +134,8 @@ static int archive_one(void *ctx, const ash_object *o, ash_error *err)
         return 0;
     if (!a->opts->dry_run)
         rc = a->opts->back ? move_back(a, o, &own) : move_there(a, o, &own);
-    if (rc == ASH_ECORRUPT || rc == ASH_ECONFLICT || rc == ASH_ENOTFOUND) {
+    if (rc == ASH_ECORRUPT || rc == ASH_ECHUNKMISSING || rc == ASH_ECONFLICT ||
+        rc == ASH_ENOTFOUND) {
         a->report->failed++;
         return 0;
     }

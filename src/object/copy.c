@@ -140,9 +140,9 @@ static int told(const ash_copy_run *c, const ash_object *object, ash_error *err)
  * brings that. */
 static bool is_passed_over(int rc)
 {
-    static const int codes[] = {ASH_ECORRUPT,   ASH_ECONFLICT,   ASH_ENOTFOUND,
-                                ASH_ECONDITION, ASH_ENOREVISION, ASH_EEXISTS,
-                                ASH_EINVAL,     ASH_ETOOBIG,     ASH_ESTATE};
+    static const int codes[] = {ASH_ECORRUPT,   ASH_ECHUNKMISSING, ASH_ECONFLICT, ASH_ENOTFOUND,
+                                ASH_ECONDITION, ASH_ENOREVISION,   ASH_EEXISTS,   ASH_EINVAL,
+                                ASH_ETOOBIG,    ASH_ESTATE};
     for (size_t i = 0; i < ASH_ARRAY_LEN(codes); i++)
         if (rc == codes[i])
             return true;

@@ -326,6 +326,38 @@ case_edit_on_jetstream() {
     stop_nats
 }
 
+# Bytes that an archive should have: check asks, and what it advises helps.
+case_check_looks_into_archives() {
+    fresh
+    o add cold >"$scratch/add"
+    o edit pictures --keep all >"$scratch/edit"
+    for name in a b c; do
+        printf "bytes of $name" | o put pictures --name $name
+    done
+    o archive pictures --archive cold >"$scratch/archived"
+    printf new | o put pictures --name c
+    "$ASHLAR" -s "$store" check >"$scratch/checked"
+    lost=$(o ls cold --names | sed -n 1p)
+    past=$(o ls cold --names | sed -n 3p)
+    o rm cold "$lost"
+    o rm cold "$past"
+    expect_status 7 "$ASHLAR" -s "$store" check
+    grep -qx 'database test, object store pictures: the bytes of a, revision 1, are not in the archive cold' "$scratch/out"
+    grep -qx 'database test, object store pictures: the bytes of c, revision 3, are not in the archive cold' "$scratch/out"
+    ! grep -q 'bytes of b' "$scratch/out"
+    grep -q 'lacks the bytes of 2 objects: a backup of the archive' "$scratch/err"
+    ! grep -q 'copies what is whole' "$scratch/err"
+    expect_status 7 "$ASHLAR" -s "$store" check --json
+    grep missingInArchive "$scratch/out" | field name >"$scratch/names"
+    [ "$(sort "$scratch/names" | tr '\n' ' ')" = 'a c ' ]
+    expect_status 7 o get pictures a --archive cold -O "$scratch/got"
+    grep -q 'the archive cold does not have the bytes of a$' "$scratch/err"
+    ! grep -q 'copies what is whole' "$scratch/err"
+    o rm --force cold
+    "$ASHLAR" -s "$store" check >"$scratch/out" 2>"$scratch/err"
+    grep -q 'bytes of 3 objects are in archives that are not beside' "$scratch/err"
+}
+
 # In the words of the command, not of the library; in --json words are joined alike everywhere.
 case_words() {
     fresh
