@@ -356,31 +356,31 @@ int ash__js_ask(ash_js *js, natsMsg *message, const ash_op *op, natsMsg **answer
     return s == NATS_OK ? 0 : ash__js_fail_status(s, "to ask", err);
 }
 
-static int ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **answer, int *number,
+static int ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_js_answer *out,
                     ash_error *err)
 {
     natsMsg *got = NULL;
-    *number = 0;
     int rc = ash__js_ask(js, message, op, &got, err);
     if (rc == 0)
-        rc = ash__json_parse(natsMsg_GetData(got), (size_t)natsMsg_GetDataLength(got), answer, err);
+        rc = ash__json_parse(natsMsg_GetData(got), (size_t)natsMsg_GetDataLength(got), &out->json,
+                             err);
     if (rc == 0)
-        rc = ash__js_answer_error(*answer, number, err);
+        rc = ash__js_answer_error(out->json, &out->number, err);
     natsMsg_Destroy(got);
     return rc;
 }
 
 int ash__js_request_once(ash_js *js, const char *verb, const ash_buffer *body, const ash_op *op,
-                         ash_json **answer, int *number, ash_error *err)
+                         ash_js_answer *out, ash_error *err)
 {
     char *subject = ash__sprintf("%s.%s", js->api, verb);
     natsMsg *message = NULL;
-    *number = 0;
+    *out = (ash_js_answer){NULL, 0};
     natsStatus s =
         natsMsg_Create(&message, subject, NULL, body != NULL ? (const char *)body->data : NULL,
                        body != NULL ? (int)body->len : 0);
-    int rc = s == NATS_OK ? ask_once(js, message, op, answer, number, err)
-                          : ash__js_fail_status(s, "to ask", err);
+    int rc =
+        s == NATS_OK ? ask_once(js, message, op, out, err) : ash__js_fail_status(s, "to ask", err);
     natsMsg_Destroy(message);
     ash__free(subject);
     return rc;
@@ -390,17 +390,17 @@ int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op
                     ash_json **answer, ash_error *err)
 {
     int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
-    ash_json *got = NULL;
-    int told = 0, rc = 0;
+    ash_js_answer got = {NULL, 0};
+    int rc = 0;
     do {
-        ash__json_free(got);
-        got = NULL;
-        rc = ash__js_request_once(js, verb, body, op, &got, &told, err);
-    } while (rc != 0 && ash__js_is_passing(rc, told) && ash__js_pause(op, give_up, NULL) == 0);
+        ash__json_free(got.json);
+        rc = ash__js_request_once(js, verb, body, op, &got, err);
+    } while (rc != 0 && ash__js_is_passing(rc, got.number) &&
+             ash__js_pause(op, give_up, NULL) == 0);
     if (answer != NULL)
-        *answer = got;
+        *answer = got.json;
     else
-        ash__json_free(got);
+        ash__json_free(got.json);
     return rc;
 }
 

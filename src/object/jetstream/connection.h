@@ -83,9 +83,13 @@ int ash__js_pause(const ash_op *op, int64_t give_up_ms, ash_error *err);
  * yours, ash__json_free(), also after a failure, where it has the error's number; or NULL. */
 int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op *op,
                     ash_json **answer, ash_error *err);
-/* The same, tried once.  *number: the err_code of what was refused; answer is wanted. */
+/* The same, tried once. */
+typedef struct ash_js_answer {
+    ash_json *json; /* yours, as above */
+    int number;     /* the err_code of what was refused, else 0 */
+} ash_js_answer;
 int ash__js_request_once(ash_js *js, const char *verb, const ash_buffer *body, const ash_op *op,
-                         ash_json **answer, int *number, ash_error *err);
+                         ash_js_answer *out, ash_error *err);
 /* A request whose answer comes in pages. */
 typedef struct ash_js_paged {
     const char *verb;

@@ -104,22 +104,22 @@ static int try_consumer(ash_js_feed *f, const ash_op *op, uint64_t *pending, int
                         ash_error *err)
 {
     ash_buffer body = ASH_BUFFER_INIT;
-    ash_json *answer = NULL;
-    *number = 0;
+    ash_js_answer answer = {NULL, 0};
     int rc = subscribe(f, err);
     if (rc == 0) {
         char *verb = ash__sprintf("CONSUMER.CREATE.%s", f->stream.name);
         put_request(f, &body);
-        rc = ash__js_request_once(f->stream.js, verb, &body, op, &answer, number, err);
+        rc = ash__js_request_once(f->stream.js, verb, &body, op, &answer, err);
         ash__free(verb);
     }
+    *number = answer.number;
     if (rc == 0) {
-        const char *name = ash__json_text(answer, "name", NULL);
+        const char *name = ash__json_text(answer.json, "name", NULL);
         f->consumer = name != NULL ? ash__strdup(name) : NULL;
-        *pending = ash__json_unsigned(answer, "num_pending", 0) +
-                   ash__json_unsigned(ash__json_get(answer, "delivered"), "consumer_seq", 0);
+        *pending = ash__json_unsigned(answer.json, "num_pending", 0) +
+                   ash__json_unsigned(ash__json_get(answer.json, "delivered"), "consumer_seq", 0);
     }
-    ash__json_free(answer);
+    ash__json_free(answer.json);
     ash__buffer_release(&body);
     return rc;
 }
@@ -184,17 +184,16 @@ void ash__js_feed_take(ash_js_feed *f, const ash_js_fed *fed, ash_js_message *ou
 /* Asked once: the server that a consumer is on may be gone, and then nobody ever answers for it. */
 int ash__js_feed_has_more(ash_js_feed *f, const ash_op *op, bool *out, ash_error *err)
 {
-    ash_json *answer = NULL;
+    ash_js_answer answer = {NULL, 0};
     ash_error why = ASH_ERROR_INIT;
-    int number = 0;
     char *verb =
         ash__sprintf("CONSUMER.INFO.%s.%s", f->stream.name, f->consumer != NULL ? f->consumer : "");
-    int rc = ash__js_request_once(f->stream.js, verb, NULL, op, &answer, &number, &why);
+    int rc = ash__js_request_once(f->stream.js, verb, NULL, op, &answer, &why);
     uint64_t sent =
-        ash__json_unsigned(ash__json_get(answer, "delivered"), "consumer_seq", f->consumed);
-    *out = rc != 0 || ash__json_unsigned(answer, "num_pending", 0) > 0 || sent > f->consumed;
-    f->lost = rc == ASH_ENOTFOUND || (rc != 0 && ash__js_is_passing(rc, number));
-    ash__json_free(answer);
+        ash__json_unsigned(ash__json_get(answer.json, "delivered"), "consumer_seq", f->consumed);
+    *out = rc != 0 || ash__json_unsigned(answer.json, "num_pending", 0) > 0 || sent > f->consumed;
+    f->lost = rc == ASH_ENOTFOUND || (rc != 0 && ash__js_is_passing(rc, answer.number));
+    ash__json_free(answer.json);
     ash__free(verb);
     return f->lost ? 0 : ash__unless(0, rc, &why, err);
 }
