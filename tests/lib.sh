@@ -65,6 +65,40 @@ stop_server() {
     server_pid=
 }
 
+# start_nats: sets $nats_pid and $nats, the address of a NATS server with JetStream and nothing in it.
+start_nats() {
+    command -v nats-server >/dev/null || skip 'no nats-server'
+    "$ASHLAR" -s nats://127.0.0.1:1 object ls >"$scratch/no-nats" 2>&1 || true
+    fails grep -q 'lacks JetStream' "$scratch/no-nats" || skip 'built without libnats'
+    nats_folder=$(mktemp -d "$scratch/nats.XXXXXX")
+    nats-server -js -a 127.0.0.1 -p -1 -sd "$nats_folder/data" >"$nats_folder/log" 2>&1 &
+    nats_pid=$!
+    echo $nats_pid >>"$scratch/pids"
+    tries=0
+    while ! grep -qs 'Server is ready' "$nats_folder/log"; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ]
+        sleep 0.1
+    done
+    # shellcheck disable=SC2034 # for who sources this
+    nats=nats://$(sed -n 's/.*Listening for client connections on //p' "$nats_folder/log")
+}
+
+stop_nats() {
+    kill -TERM $nats_pid
+    wait $nats_pid || true
+}
+
+# field NAME: of JSON objects on standard input, one a line; "a.b" is within a.  A missing one is null.
+field() {
+    python3 -c 'import json, sys
+for line in sys.stdin:
+    value = json.loads(line)
+    for part in sys.argv[1].split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    print(value if isinstance(value, str) else json.dumps(value))' "$1"
+}
+
 # expect_status STATUS COMMAND…: passes when the command exits so; its output is in $scratch/out and $scratch/err.
 expect_status() {
     expected=$1

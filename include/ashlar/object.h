@@ -43,7 +43,8 @@
  * counts as none; ASH_EINVAL names and options that cannot be; ASH_EREADONLY the store is sealed,
  * or a mirror; ASH_ECONDITION a condition of the caller does not hold; ASH_ECONFLICT somebody else's
  * change came first, look again; ASH_ENOSPC a limit of the store (the text says which);
- * ASH_ECORRUPT bytes that do not give their digest; ASH_ELOST the fence's lock is not held any more.
+ * ASH_ECORRUPT bytes that do not give their digest; ASH_ECHUNKMISSING bytes that the archive should
+ * have and has not; ASH_ELOST the fence's lock is not held any more.
  * After any failure the object is as before. */
 
 #include <ashlar/bucket.h>
@@ -186,7 +187,9 @@ int ash_object_manager_create(ash_object_manager *m, const ash_object_config *co
 /* Bind to a store that is there. */
 int ash_object_manager_bind(ash_object_manager *m, const char *name, const ash_op *op,
                             ash_object_store **out, ash_error *err);
-/* Another configuration for the store of that name, whole.  name and storage stay (ASH_EINVAL).  On
+/* Another configuration for the store of that name, whole: take what ash_object_status_config() gives
+ * and change that.  name and storage stay (ASH_EINVAL).  ASH_ENOSPC: it has more bytes than max_bytes
+ * already.  ASH_EUNSUPPORTED as for create.  After a failure nothing was changed.  On
  * docs, `ttl_ms`, `digest`, `chunk_size` and `compression` are for objects put from then on; on
  * JetStream ttl_ms counts for those that are there, too. */
 int ash_object_manager_update(ash_object_manager *m, const ash_object_config *config,
@@ -549,7 +552,8 @@ typedef struct ash_object_copy_report {
     int64_t versions; /* earlier ones that were copied, or would be, deletions among them */
 } ash_object_copy_report;
 #define ASH_OBJECT_COPY_REPORT_INIT ASH_OPTIONS_INIT(ash_object_copy_report)
-/* Between any two stores: bytes, and what is said of them.  Digests are compared on both sides.
+/* Between any two stores: bytes, and what is said of them.  to may be NULL with dry_run: what a store
+ * that is yet to be made, configured as `from`, would get.  Digests are compared on both sides.
  * What the target has with the same digest and meta is skipped, so that the same call goes on where
  * it was interrupted.  One that is damaged is counted and left out, the others are brought:
  * ASH_EPARTIAL at the end.  The report is filled in any case.  Revisions and times of change are the

@@ -125,15 +125,17 @@ static bool is_taken(const archive_run *a, const ash_object *o)
            (r->older_than_ms == 0 || o->modified_ms <= a->now_ms - r->older_than_ms);
 }
 
-static int archive_one(archive_run *a, const ash_object *o, ash_error *err)
+static int archive_one(void *ctx, const ash_object *o, ash_error *err)
 {
+    archive_run *a = ctx;
     ash_error own = ASH_ERROR_INIT;
     int rc = 0;
     if (!is_taken(a, o))
         return 0;
     if (!a->opts->dry_run)
         rc = a->opts->back ? move_back(a, o, &own) : move_there(a, o, &own);
-    if (rc == ASH_ECORRUPT || rc == ASH_ECONFLICT || rc == ASH_ENOTFOUND) {
+    if (rc == ASH_ECORRUPT || rc == ASH_ECHUNKMISSING || rc == ASH_ECONFLICT ||
+        rc == ASH_ENOTFOUND) {
         a->report->failed++;
         return 0;
     }
@@ -152,18 +154,9 @@ static int archive_one(archive_run *a, const ash_object *o, ash_error *err)
 static int archive_all(archive_run *a, ash_error *err)
 {
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
-    ash_object_listing *l = NULL;
-    const ash_object *object = NULL;
     o.prefix = a->opts->prefix;
     o.filter = a->opts->filter;
-    int rc = ash_object_store_list(a->store, &o, a->op, &l, err);
-    while (rc == 0) {
-        rc = ash_object_listing_next(l, &object, err);
-        if (rc != 0 || object == NULL)
-            break;
-        rc = archive_one(a, object, err);
-    }
-    ash_object_listing_free(l);
+    int rc = ash__object_each(a->store, &o, a->op, archive_one, a, err);
     if (rc == 0 && a->report->failed > 0)
         rc = ash__fail(err, ASH_EPARTIAL, "%lld objects stayed: damaged, or changed meanwhile",
                        (long long)a->report->failed);

@@ -139,6 +139,7 @@ enum { FIELDS = 13 };
 typedef struct field_row {
     const char *field;
     bool wanted, can;
+    bool placement; /* where data lies: the target's matter */
 } field_row;
 
 static void list_fields(const ash_object_config *c, const ash_object_capabilities *can,
@@ -147,10 +148,10 @@ static void list_fields(const ash_object_config *c, const ash_object_capabilitie
     const field_row rows[FIELDS] = {
         {"metadata", c->metadata != NULL, can->metadata},
         {"compression", c->compression, can->compression},
-        {"storage", c->storage != ASH_OBJECT_STORAGE_FILE, can->placement},
-        {"replicas", c->replicas > 1, can->placement},
-        {"cluster", c->cluster != NULL, can->placement},
-        {"placement_tags", c->placement_tags != NULL, can->placement},
+        {"storage", c->storage != ASH_OBJECT_STORAGE_FILE, can->placement, true},
+        {"replicas", c->replicas > 1, can->placement, true},
+        {"cluster", c->cluster != NULL, can->placement, true},
+        {"placement_tags", c->placement_tags != NULL, can->placement, true},
         {"keep_last", c->keep_last != 0, can->versions},
         {"keep_within_ms", c->keep_within_ms != 0, can->versions},
         {"tombstone_ttl_ms", c->tombstone_ttl_ms != 0, can->tombstone_ttl},
@@ -183,23 +184,13 @@ void ash__object_append(bson_t *array, const char *text)
     BSON_APPEND_UTF8(array, key, text);
 }
 
-/* Where data lies is the target's matter. */
-static bool is_placement(const char *field)
-{
-    static const char *const fields[] = {"storage", "replicas", "cluster", "placement_tags"};
-    for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++)
-        if (strcmp(field, fields[i]) == 0)
-            return true;
-    return false;
-}
-
 void ash__object_config_reduce(ash_object_config *c, const ash_object_capabilities *can,
                                bson_t *lost)
 {
     field_row rows[FIELDS];
     list_fields(c, can, rows);
     for (size_t i = 0; i < FIELDS; i++)
-        if (rows[i].wanted && !rows[i].can && lost != NULL && !is_placement(rows[i].field))
+        if (rows[i].wanted && !rows[i].can && lost != NULL && !rows[i].placement)
             ash__object_append(lost, rows[i].field);
     if (!can->placement) {
         c->storage = ASH_OBJECT_STORAGE_FILE;

@@ -14,6 +14,8 @@ static int look(ash_copy_run *c, const char *name, ash_object **out, ash_error *
     ash_error own = ASH_ERROR_INIT;
     o.deleted = true;
     *out = NULL;
+    if (c->transfer.to == NULL)
+        return 0;
     int rc = ash_object_store_info(c->transfer.to, name, &o, c->transfer.op, out, &own);
     return ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
@@ -101,40 +103,14 @@ static int make_plan(ash_copy_run *c, const ash_object *object, const ash_object
 
 /* ---- bringing it ---- */
 
-/* Bytes in an archive are beside the source, unless somebody said where. */
-static int find_archive(ash_copy_run *c, const ash_object *object, ash_object_store **out,
-                        ash_error *err)
-{
-    ash_object_store *from = c->transfer.from;
-    *out = NULL;
-    if (object->archive_store == NULL || from->archive != NULL)
-        return 0;
-    ash_error own = ASH_ERROR_INIT;
-    int rc =
-        ash_object_manager_bind(from->manager, object->archive_store, c->transfer.op, out, &own);
-    from->archive = *out;
-    return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* which reading says better */
-}
-
-static void leave_archive(ash_copy_run *c, ash_object_store *archive)
-{
-    if (archive != NULL)
-        c->transfer.from->archive = NULL;
-    ash_object_store_close(archive);
-}
-
 static int bring_one(ash_copy_run *c, const ash_object *o, ash_object **there, bool final,
                      ash_error *err)
 {
     ash_object *made = NULL;
-    ash_object_store *archive = NULL;
-    int rc = find_archive(c, o, &archive, err);
-    if (rc == 0 && !c->opts->dry_run)
-        rc = ash__copy_bring(c, o, *there, final, &made, err);
-    leave_archive(c, archive);
-    if (rc != 0)
-        return rc;
     if (!c->opts->dry_run) {
+        int rc = ash__copy_bring(c, o, *there, final, &made, err);
+        if (rc != 0)
+            return rc;
         ash_object_free(*there);
         *there = made;
     }
@@ -164,9 +140,9 @@ static int told(const ash_copy_run *c, const ash_object *object, ash_error *err)
  * brings that. */
 static bool is_passed_over(int rc)
 {
-    static const int codes[] = {ASH_ECORRUPT,   ASH_ECONFLICT,   ASH_ENOTFOUND,
-                                ASH_ECONDITION, ASH_ENOREVISION, ASH_EEXISTS,
-                                ASH_EINVAL,     ASH_ETOOBIG,     ASH_ESTATE};
+    static const int codes[] = {ASH_ECORRUPT,   ASH_ECHUNKMISSING, ASH_ECONFLICT, ASH_ENOTFOUND,
+                                ASH_ECONDITION, ASH_ENOREVISION,   ASH_EEXISTS,   ASH_EINVAL,
+                                ASH_ETOOBIG,    ASH_ESTATE};
     for (size_t i = 0; i < ASH_ARRAY_LEN(codes); i++)
         if (rc == codes[i])
             return true;
@@ -197,18 +173,15 @@ static int copy_name(ash_copy_run *c, const ash_object *object, ash_object **the
     return rc;
 }
 
-static int copy_one(ash_copy_run *c, const ash_object *object, ash_error *err)
+static int copy_one(void *ctx, const ash_object *object, ash_error *err)
 {
+    ash_copy_run *c = ctx;
     ash_object *there = NULL;
-    ash_object_store *archive = NULL;
     ash_error own = ASH_ERROR_INIT;
     bool brought = false;
     int rc = look(c, object->name, &there, &own);
     if (rc == 0)
-        rc = find_archive(c, object, &archive, &own);
-    if (rc == 0)
         rc = copy_name(c, object, &there, &brought, &own);
-    leave_archive(c, archive);
     ash_object_free(there);
     if (is_passed_over(rc))
         return pass_over(c, object, &own);
@@ -222,46 +195,25 @@ static int copy_one(ash_copy_run *c, const ash_object *object, ash_error *err)
 
 /* ---- all of them ---- */
 
-static int list(const ash_copy_run *c, ash_object_listing **out, ash_error *err)
+static int add_size(void *ctx, const ash_object *o, ash_error *err)
 {
-    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
-    o.prefix = c->opts->prefix;
-    o.filter = c->opts->filter;
-    o.deleted = c->opts->deleted;
-    return ash_object_store_list(c->transfer.from, &o, c->transfer.op, out, err);
-}
-
-static int add_up(ash_copy_run *c, ash_error *err)
-{
-    ash_object_listing *l = NULL;
-    const ash_object *o = NULL;
-    if (c->opts->progress == NULL)
-        return 0;
-    int rc = list(c, &l, err);
-    while (rc == 0) {
-        rc = ash_object_listing_next(l, &o, err);
-        if (rc != 0 || o == NULL)
-            break;
-        c->transfer.total += o->size;
-    }
-    ash_object_listing_free(l);
-    return rc;
+    ash_copy_run *c = ctx;
+    (void)err;
+    c->transfer.total += o->size;
+    return 0;
 }
 
 static int copy_all(ash_copy_run *c, ash_error *err)
 {
-    ash_object_listing *l = NULL;
-    const ash_object *o = NULL;
-    int rc = add_up(c, err);
+    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
+    int rc = 0;
+    o.prefix = c->opts->prefix;
+    o.filter = c->opts->filter;
+    o.deleted = c->opts->deleted;
+    if (c->opts->progress != NULL)
+        rc = ash__object_each(c->transfer.from, &o, c->transfer.op, add_size, c, err);
     if (rc == 0)
-        rc = list(c, &l, err);
-    while (rc == 0) {
-        rc = ash_object_listing_next(l, &o, err);
-        if (rc != 0 || o == NULL)
-            break;
-        rc = copy_one(c, o, err);
-    }
-    ash_object_listing_free(l);
+        rc = ash__object_each(c->transfer.from, &o, c->transfer.op, copy_one, c, err);
     if (rc == 0 && c->report->failed > 0)
         rc = ash__fail(err, ASH_EPARTIAL,
                        "%lld object%s left out: damaged, changed meanwhile, or refused",
@@ -269,10 +221,10 @@ static int copy_all(ash_copy_run *c, ash_error *err)
     return rc;
 }
 
-/* Does the target keep what a name had before? */
+/* Does the target keep what a name had before?  One that is yet to be made is as the source. */
 static int choose_past(ash_copy_run *c, ash_error *err)
 {
-    ash_object_store *to = c->transfer.to;
+    ash_object_store *to = c->transfer.to != NULL ? c->transfer.to : c->transfer.from;
     ash_object_status *st = NULL;
     c->reads_past = c->opts->versions && c->transfer.from->manager->can.versions;
     if (!c->reads_past || !to->manager->can.versions)
@@ -293,9 +245,10 @@ int ash_object_store_copy(ash_object_store *from, ash_object_store *to,
 {
     ash_object_copy_options o;
     ash_object_copy_report own_report = ASH_OBJECT_COPY_REPORT_INIT;
-    ash_assert(from != NULL && to != NULL);
+    ash_assert(from != NULL);
     ash_op own = ash__op_of(op);
     int rc = ash__options_copy(&o, sizeof o, opts, err);
+    ash_assert(rc != 0 || to != NULL || o.dry_run);
     if (rc == 0)
         rc = ash__object_outside(&own, err);
     if (rc == 0) {
@@ -303,12 +256,14 @@ int ash_object_store_copy(ash_object_store *from, ash_object_store *to,
                                        .to = to,
                                        .op = &own,
                                        .progress = o.progress,
-                                       .progress_ctx = o.progress_ctx},
+                                       .progress_ctx = o.progress_ctx,
+                                       .finds_archives = true},
                           .opts = &o,
                           .report = &own_report};
         rc = choose_past(&c, err);
         if (rc == 0)
             rc = copy_all(&c, err);
+        ash__transfer_end(&c.transfer);
     }
     if (report != NULL)
         (void)ash__out_copy(report, &own_report, sizeof own_report, NULL);

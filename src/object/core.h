@@ -29,6 +29,11 @@ int ash__object_find(ash_object_store *s, const char *name, const ash_object_rea
                      const ash_op *op, ash_object_found *out, ash_error *err);
 void ash__object_found_release(ash_object_found *f);
 
+/* A listing to its end; stops where visit fails, and returns that. */
+typedef int (*ash_object_visit)(void *ctx, const ash_object *o, ash_error *err);
+int ash__object_each(ash_object_store *s, const ash_object_list_options *opts, const ash_op *op,
+                     ash_object_visit visit, void *ctx, ash_error *err);
+
 /* What is left to be read, in pieces of at most 1 MiB, none of them empty. */
 int ash__object_read_all(ash_object_reader *r, const ash_output *to, ash_error *err);
 

@@ -128,6 +128,22 @@ void ash_object_listing_free(ash_object_listing *l)
         l->free(l);
 }
 
+int ash__object_each(ash_object_store *s, const ash_object_list_options *opts, const ash_op *op,
+                     ash_object_visit visit, void *ctx, ash_error *err)
+{
+    ash_object_listing *l = NULL;
+    const ash_object *o = NULL;
+    int rc = ash_object_store_list(s, opts, op, &l, err);
+    while (rc == 0) {
+        rc = ash_object_listing_next(l, &o, err);
+        if (rc != 0 || o == NULL)
+            break;
+        rc = visit(ctx, o, err);
+    }
+    ash_object_listing_free(l);
+    return rc;
+}
+
 /* ---- watches ---- */
 
 int ash_object_store_watch(ash_object_store *s, const ash_object_watch_options *opts,

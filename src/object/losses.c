@@ -46,33 +46,20 @@ static bool has_other_digest(const ash_object *o)
 }
 
 typedef struct loss_run {
-    ash_object_store *from;
     const ash_object_capabilities *can;
     const ash_object_config *config;
-    const ash_object_copy_options *opts;
-    const ash_op *op;
     bson_t *lost;
 } loss_run;
 
-static int look_at_objects(const loss_run *r, ash_error *err)
+static int look_at(void *ctx, const ash_object *o, ash_error *err)
 {
-    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
-    ash_object_listing *l = NULL;
-    const ash_object *object = NULL;
-    o.prefix = r->opts->prefix;
-    o.filter = r->opts->filter;
-    int rc = ash_object_store_list(r->from, &o, r->op, &l, err);
-    while (rc == 0) {
-        rc = ash_object_listing_next(l, &object, err);
-        if (rc != 0 || object == NULL)
-            break;
-        if (!r->can->digests && has_other_digest(object))
-            append_once(r->lost, "digest");
-        if (!r->can->object_ttl && has_own_end(object, r->config))
-            append_once(r->lost, "ttl_ms");
-    }
-    ash_object_listing_free(l);
-    return rc;
+    const loss_run *r = ctx;
+    (void)err;
+    if (!r->can->digests && has_other_digest(o))
+        append_once(r->lost, "digest");
+    if (!r->can->object_ttl && has_own_end(o, r->config))
+        append_once(r->lost, "ttl_ms");
+    return 0;
 }
 
 int ash_object_store_losses(ash_object_store *from, ash_object_manager *to,
@@ -91,10 +78,13 @@ int ash_object_store_losses(ash_object_store *from, ash_object_manager *to,
         rc = ash_object_store_status(from, &own, &st, err);
     if (rc != 0)
         return rc;
-    loss_run r = {from, &to->can, &st->config.config, &o, &own, lost};
+    loss_run r = {&to->can, &st->config.config, lost};
+    ash_object_list_options which = ASH_OBJECT_LIST_OPTIONS_INIT;
+    which.prefix = o.prefix;
+    which.filter = o.filter;
     rc = ash_object_config_fit(r.config, to, o.versions, &fitting, lost, err);
     if (rc == 0 && (!to->can.digests || !to->can.object_ttl))
-        rc = look_at_objects(&r, err);
+        rc = ash__object_each(from, &which, &own, look_at, &r, err);
     ash_object_status_free(st);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 int ash__object_require(const ash_object_manager *m, bool can, const char *what, ash_error *err)
@@ -150,6 +151,25 @@ int ash_object_manager_bind(ash_object_manager *m, const char *name, const ash_o
     return rc;
 }
 
+/* JetStream would make room by taking objects away. */
+static int check_room(ash_object_manager *m, const ash_object_config *c, const ash_op *op,
+                      ash_error *err)
+{
+    ash_object_store *s = NULL;
+    ash_object_status *st = NULL;
+    if (c->max_bytes == 0)
+        return 0;
+    int rc = ash_object_manager_bind(m, c->name, op, &s, err);
+    if (rc == 0)
+        rc = ash_object_store_status(s, op, &st, err);
+    if (rc == 0 && st->bytes > c->max_bytes)
+        rc = ash__fail(err, ASH_ENOSPC, "object store %s has %" PRId64 " bytes already: max_bytes",
+                       c->name, st->bytes);
+    ash_object_status_free(st);
+    ash_object_store_close(s);
+    return rc;
+}
+
 int ash_object_manager_update(ash_object_manager *m, const ash_object_config *config,
                               const ash_op *op, ash_error *err)
 {
@@ -159,6 +179,8 @@ int ash_object_manager_update(ash_object_manager *m, const ash_object_config *co
     int rc = copy_config(m, config, &copy, err);
     if (rc == 0)
         rc = ash__object_outside(&own, err);
+    if (rc == 0)
+        rc = check_room(m, &copy.config, &own, err);
     if (rc == 0)
         rc = m->ops->update(m, &copy.config, &own, err);
     ash__object_config_release(&copy);

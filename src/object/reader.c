@@ -102,8 +102,9 @@ static int find_bytes(ash_object_reader *r, const ash_op *op, ash_error *err)
         rc = ash__fail(err, ASH_ECORRUPT, "what the archive has of %.200s has another size",
                        object->name);
     if (rc == ASH_ENOTFOUND)
-        rc = ash__fail(err, ASH_ECORRUPT, "the archive does not have the bytes of %.200s",
-                       object->name);
+        rc = ash__fail(err, ASH_ECHUNKMISSING,
+                       "the archive %.128s does not have the bytes of %.200s",
+                       object->archive_store, object->name);
     r->source_store = r->kept.where;
     return rc;
 }

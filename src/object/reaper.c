@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct reaped {
@@ -18,8 +19,8 @@ typedef struct reaped {
 
 struct ash_object_reaper {
     ash_store *store;
-    reaped *items;
-    size_t count, capacity;
+    reaped *items; /* in order, up to `known`; behind them what this round found */
+    size_t count, capacity, known;
     /* Of the round: */
     const ash_op *op;
     int64_t now_ms;
@@ -54,11 +55,32 @@ void ash_object_reaper_close(ash_object_reaper *r)
 
 /* ---- one object store ---- */
 
+typedef struct place {
+    const char *db, *name;
+} place;
+
+static int compare_place(const void *key, const void *item)
+{
+    const place *p = key;
+    const reaped *i = item;
+    int dbs = strcmp(p->db, i->db);
+    return dbs != 0 ? dbs : strcmp(p->name, i->name);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const reaped *i = a;
+    return compare_place(&(place){i->db, i->name}, b);
+}
+
+/* A round comes to each once, so what it found by itself need not be searched. */
 static reaped *entry_of(ash_object_reaper *r, const char *db, const char *name)
 {
-    for (size_t i = 0; i < r->count; i++)
-        if (strcmp(r->items[i].db, db) == 0 && strcmp(r->items[i].name, name) == 0)
-            return &r->items[i];
+    place key = {db, name};
+    reaped *known =
+        r->known > 0 ? bsearch(&key, r->items, r->known, sizeof *r->items, compare_place) : NULL;
+    if (known != NULL)
+        return known;
     r->items = ash__grow_array(r->items, r->count, &r->capacity, sizeof *r->items);
     r->items[r->count] = (reaped){.db = ash__strdup(db), .name = ash__strdup(name)};
     return &r->items[r->count++];
@@ -148,6 +170,13 @@ static void forget_deleted(ash_object_reaper *r)
     r->count = kept;
 }
 
+static void put_in_order(ash_object_reaper *r)
+{
+    if (r->count > 0)
+        qsort(r->items, r->count, sizeof *r->items, compare);
+    r->known = r->count;
+}
+
 static int reap_databases(ash_object_reaper *r, const bson_t *reply, ash_error *err)
 {
     bson_iter_t it, list, db;
@@ -184,6 +213,7 @@ int ash_object_reaper_round(ash_object_reaper *r, const ash_op *op, ash_object_s
     }
     if (rc == 0)
         forget_deleted(r);
+    put_in_order(r);
     if (report != NULL)
         (void)ash__out_copy(report, &own_report, sizeof own_report, NULL);
     return rc;

@@ -63,13 +63,40 @@ static int compare(const ash_object *object, const ash_object_writer *w, ash_err
     return ash__fail(err, ASH_ECORRUPT, "the bytes of %.200s do not give its digest", object->name);
 }
 
+void ash__transfer_end(ash_object_transfer *t)
+{
+    if (t->archive == NULL)
+        return;
+    t->from->archive = NULL;
+    ash_object_store_close(t->archive);
+    t->archive = NULL;
+}
+
+/* Versions of one name may have their bytes in different archives. */
+static int find_archive(ash_object_transfer *t, const ash_object *object, ash_error *err)
+{
+    const char *name = object->archive_store;
+    ash_error own = ASH_ERROR_INIT;
+    if (!t->finds_archives || name == NULL)
+        return 0;
+    if (t->from->archive != NULL &&
+        (t->archive == NULL || strcmp(ash_object_store_name(t->archive), name) == 0))
+        return 0;
+    ash__transfer_end(t);
+    int rc = ash_object_manager_bind(t->from->manager, name, t->op, &t->archive, &own);
+    t->from->archive = t->archive;
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* which reading says better */
+}
+
 static int open_reader(ash_object_transfer *t, const ash_object *object, ash_object_reader **out,
                        ash_error *err)
 {
     ash_object_read_options o = ASH_OBJECT_READ_OPTIONS_INIT;
     o.no_follow = true;
     o.revision = object->ended_ms != 0 ? object->revision : 0; /* an earlier version */
-    int rc = ash_object_store_open_reader(t->from, object->name, &o, t->op, out, err);
+    int rc = find_archive(t, object, err);
+    if (rc == 0)
+        rc = ash_object_store_open_reader(t->from, object->name, &o, t->op, out, err);
     if (rc == 0 && ash_object_reader_object(*out)->revision != object->revision)
         rc = ash__fail(err, ASH_ECONFLICT, "%.200s was changed meanwhile", object->name);
     return rc;

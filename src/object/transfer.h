@@ -21,7 +21,13 @@ typedef struct ash_object_transfer {
     ash_progress_fn progress; /* or NULL */
     void *progress_ctx;
     int64_t done, total; /* bytes, for progress */
+    /* Archives are looked for beside `from`, unless one is attached: the last that was found, which is
+     * attached until another is needed. */
+    bool finds_archives;
+    ash_object_store *archive;
 } ash_object_transfer;
+/* Detaches and closes what was found. */
+void ash__transfer_end(ash_object_transfer *t);
 
 /* All bytes of `from`'s object into the writer, which is sealed: its digest is the object's, or
  * ASH_ECORRUPT.  The writer is to be finished. */

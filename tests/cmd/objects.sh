@@ -6,15 +6,6 @@ store=$scratch/store
 o() {
     "$ASHLAR" -s "$store" object "$@"
 }
-# field NAME: of JSON objects on standard input, one a line; a missing one is null
-field() {
-    python3 -c 'import json, sys
-for line in sys.stdin:
-    value = json.loads(line)
-    for part in sys.argv[1].split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    print(value if isinstance(value, str) else json.dumps(value))' "$1"
-}
 fresh() {
     rm -rf "$store"
     "$ASHLAR" -s "$store" init >"$scratch/init"
@@ -285,13 +276,136 @@ case_mistakes_are_said() {
     done
 }
 
+edit_anywhere() { # STORE: what every backend has
+    a=$1
+    "$ASHLAR" -s "$a" object add edited --description before --ttl 2h >"$scratch/add" 2>&1
+    printf 'some text' | "$ASHLAR" -s "$a" object put edited --name a
+    "$ASHLAR" -s "$a" object edit edited --max-bucket-size 1M --json >"$scratch/json"
+    [ "$(field maxBytes <"$scratch/json")" = 1048576 ]
+    [ "$(field ttlMs <"$scratch/json")" = 7200000 ]
+    [ "$(field description <"$scratch/json")" = before ]
+    "$ASHLAR" -s "$a" object edit edited --ttl 0s --description after >"$scratch/shown"
+    grep -q 'TTL: unlimited$' "$scratch/shown"
+    grep -q 'Description: after$' "$scratch/shown"
+    grep -q 'Maximum: 1.0 MiB' "$scratch/shown"
+    refused 8 "$ASHLAR" -s "$a" object edit edited --max-bucket-size 5 --description wrong
+    grep -q 'has [0-9]* bytes already: --max-bucket-size$' "$scratch/refused"
+    refused 2 "$ASHLAR" -s "$a" object edit edited
+    refused 2 "$ASHLAR" -s "$a" object edit edited --compress --no-compress
+    refused 4 "$ASHLAR" -s "$a" object edit none --ttl 1h
+    [ "$("$ASHLAR" -s "$a" object status edited --json | field description)" = after ]
+    [ "$("$ASHLAR" -s "$a" object get edited a -O -)" = 'some text' ]
+}
+
+case_edit() {
+    fresh
+    edit_anywhere "$store"
+    o edit edited --keep 2 --metadata owner=me --max-objects 9 --json >"$scratch/json"
+    [ "$(field keepLast <"$scratch/json")" = 2 ]
+    [ "$(field metadata.owner <"$scratch/json")" = me ]
+    for i in 1 2 3; do
+        printf $i | o put edited --name versions
+    done
+    [ "$(o versions edited versions --json | wc -l)" = 3 ]
+    o edit edited --metadata '' --keep all --json >"$scratch/json"
+    [ "$(field metadata <"$scratch/json")" = null ]
+    [ "$(field maxObjects <"$scratch/json")" = 9 ]
+    [ "$(field keepLast <"$scratch/json")" = -1 ]
+    refused 1 o edit edited --replicas 3
+    grep -q ' --replicas: object stores here' "$scratch/refused"
+    o seal --force edited
+    refused 9 o edit edited --ttl 1h
+}
+
+case_edit_on_jetstream() {
+    start_nats
+    edit_anywhere "$nats"
+    refused 1 "$ASHLAR" -s "$nats" object edit edited --keep 2 --description wrong
+    grep -q ' --keep: object stores here' "$scratch/refused"
+    [ "$("$ASHLAR" -s "$nats" object status edited --json | field description)" = after ]
+    stop_nats
+}
+
+# Bytes that an archive should have: check asks, and what it advises helps.
+case_check_looks_into_archives() {
+    fresh
+    o add cold >"$scratch/add"
+    o edit pictures --keep all >"$scratch/edit"
+    for name in a b c; do
+        printf "bytes of $name" | o put pictures --name $name
+    done
+    o archive pictures --archive cold >"$scratch/archived"
+    printf new | o put pictures --name c
+    "$ASHLAR" -s "$store" check >"$scratch/checked"
+    lost=$(o ls cold --names | sed -n 1p)
+    past=$(o ls cold --names | sed -n 3p)
+    o rm cold "$lost"
+    o rm cold "$past"
+    expect_status 7 "$ASHLAR" -s "$store" check
+    grep -qx 'database test, object store pictures: the bytes of a, revision 1, are not in the archive cold' "$scratch/out"
+    grep -qx 'database test, object store pictures: the bytes of c, revision 3, are not in the archive cold' "$scratch/out"
+    fails grep -q 'bytes of b' "$scratch/out"
+    grep -q 'lacks the bytes of 2 objects: a backup of the archive' "$scratch/err"
+    fails grep -q 'copies what is whole' "$scratch/err"
+    expect_status 7 "$ASHLAR" -s "$store" check --json
+    grep missingInArchive "$scratch/out" | field name >"$scratch/names"
+    [ "$(sort "$scratch/names" | tr '\n' ' ')" = 'a c ' ]
+    expect_status 7 o get pictures a --archive cold -O "$scratch/got"
+    grep -q 'the archive cold does not have the bytes of a$' "$scratch/err"
+    fails grep -q 'copies what is whole' "$scratch/err"
+    o rm --force cold
+    "$ASHLAR" -s "$store" check >"$scratch/out" 2>"$scratch/err"
+    grep -q 'bytes of 3 objects are in archives that are not beside' "$scratch/err"
+}
+
+# In the words of the command, not of the library; in --json words are joined alike everywhere.
+case_words() {
+    fresh
+    refused 5 o add pictures --ttl 1h
+    grep -q 'with another configuration: --ttl$' "$scratch/refused"
+    refused 5 o add pictures --keep 3
+    grep -q 'with another configuration: --keep$' "$scratch/refused"
+    refused 1 o add more --replicas 3
+    grep -q ' --replicas: object stores here (docs) do not have it$' "$scratch/refused"
+    printf x | o put pictures --name keep_last --tag t
+    o info pictures keep_last --json >"$scratch/json"
+    [ "$(field options.maxChunkSize <"$scratch/json")" = 131072 ]
+    fails grep -q '"[a-z]*_[a-z_]*" *:' "$scratch/json"
+    o status pictures --json >"$scratch/json"
+    fails grep -q '"[a-z]*_[a-z_]*" *:' "$scratch/json"
+    [ "$(o search pictures --names '{"options.max_chunk_size": 131072}')" = keep_last ]
+    [ "$(o mv pictures keep_last other)" = 'renamed keep_last to other' ]
+    refused 4 o rm pictures keep_last
+    grep -q 'no object keep_last' "$scratch/refused"
+}
+
 case_files_of_addresses() {
     fails "$ASHLAR" -s nats://127.0.0.1:1 object ls >"$scratch/refused" 2>&1
-    fails grep -q 'lacks JetStream' "$scratch/refused" || return 0
+    fails grep -q 'lacks JetStream' "$scratch/refused" || skip 'built without libnats'
     for option in creds nkey tlsca; do
         refused 4 "$ASHLAR" -s nats://127.0.0.1:1 object ls --$option "$scratch/none"
         grep -q "$scratch/none: No such file or directory$" "$scratch/refused"
     done
+}
+
+# Refused for what it is: nothing is said of files that could not be written to.
+case_a_mirror() {
+    start_nats
+    "$ASHLAR" -s "$nats" object add pictures >"$scratch/add"
+    python3 -c 'import json, socket, sys
+host, port = sys.argv[1].removeprefix("nats://").split(":")
+body = json.dumps({"name": "OBJ_mirrored", "mirror": {"name": "OBJ_pictures"}, "allow_direct": True, "mirror_direct": True})
+with socket.create_connection((host, int(port))) as s:
+    lines = s.makefile("rb")
+    s.sendall(f"CONNECT {{}}\r\nSUB answer 1\r\nPUB $JS.API.STREAM.CREATE.OBJ_mirrored answer {len(body)}\r\n{body}\r\n".encode())
+    while not lines.readline().startswith(b"MSG"):
+        pass
+    answer = json.loads(lines.readline())
+    sys.exit(answer.get("error"))' "$nats"
+    refused 9 "$ASHLAR" -s "$nats" object put mirrored /dev/null --name a
+    grep -q 'object store mirrored is a mirror$' "$scratch/refused"
+    [ "$(wc -l <"$scratch/refused")" = 1 ]
+    stop_nats
 }
 
 case_pipes_and_interruptions() {
@@ -311,8 +425,44 @@ case_pipes_and_interruptions() {
     exec 8>&-
     [ $status = 130 ]
     refused 4 o info pictures slow
-    o sweep pictures --min-age 0s >"$scratch/sweep"
+    o sweep pictures --force >"$scratch/sweep"
     "$ASHLAR" -s "$store" check
+}
+
+# Bytes whose putter was killed: they stay for their age, are told, and go when nobody puts.
+case_what_is_too_young() {
+    fresh
+    mkfifo "$scratch/stream"
+    "$ASHLAR" -s "$store" object put pictures --name lost <"$scratch/stream" >"$scratch/said" 2>&1 &
+    putting=$!
+    exec 8>"$scratch/stream"
+    head -c 20000000 /dev/zero >&8
+    sleep 1 # chunks are committed within 100 ms
+    kill -KILL $putting
+    wait $putting || true
+    exec 8>&-
+    o sweep pictures -n >"$scratch/sweep"
+    grep -q '^would go: 0 without an object (0 B)' "$scratch/sweep"
+    grep -q '^would stay: 1 without an object (.* MiB), too young' "$scratch/sweep"
+    o sweep pictures >"$scratch/sweep"
+    grep -q '^stayed: 1 without an object (.* MiB), too young' "$scratch/sweep"
+    o sweep pictures --min-age 1m --json >"$scratch/json"
+    [ "$(field young <"$scratch/json")" = 1 ]
+    [ "$(field youngBytes <"$scratch/json")" -gt 1000000 ]
+    [ "$(field orphans <"$scratch/json")" = 0 ]
+    for age in 0 0s 500ms 59s now; do
+        refused 2 o sweep pictures --min-age $age
+    done
+    refused 2 o sweep pictures --min-age 0
+    grep -q 'may be quiet for a while.*--force' "$scratch/refused"
+    refused 2 o sweep pictures --min-age 1h --force
+    o sweep pictures -n --force >"$scratch/sweep"
+    grep -q '^would go: 1 without an object (.* MiB)' "$scratch/sweep"
+    fails grep stay "$scratch/sweep"
+    o sweep pictures --force >"$scratch/sweep"
+    grep -q '^went: 1 without an object (.* MiB)' "$scratch/sweep"
+    o sweep pictures --json >"$scratch/json"
+    [ "$(field young <"$scratch/json")" = 0 ]
 }
 
 run_cases

@@ -2,14 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Object stores copied by `ashlar copy` and `ashlar object copy`: from anywhere to anywhere, again, interrupted, refused.
 . "$(dirname "$0")/../lib.sh"
-# field NAME: of JSON objects on standard input, one a line; a missing one is null
-field() {
-    python3 -c 'import json, sys
-for line in sys.stdin:
-    value = json.loads(line).get(sys.argv[1])
-    print(value if isinstance(value, str) else json.dumps(value))' "$1"
-}
-
 o() { # STORE WORD...
     at=$1
     shift
@@ -17,7 +9,7 @@ o() { # STORE WORD...
 }
 
 fresh() {
-    rm -rf "$scratch/a" "$scratch/b" "$scratch/c" "$scratch/d" "$scratch/nats"
+    rm -rf "$scratch/a" "$scratch/b" "$scratch/c" "$scratch/d"
 }
 
 fill() { # STORE
@@ -58,23 +50,8 @@ same() { # STORE STORE [WHOLE]
 sound() { # FOLDER: no bytes without an object, and each object's bytes
     "$ASHLAR" -s "$1" check
     for s in pictures plain; do
-        o "$1" sweep "$s" --min-age 0s | grep -q '^went: 0 without an object'
+        o "$1" sweep "$s" --force | grep -q '^went: 0 without an object'
     done
-}
-
-start_nats() {
-    command -v nats-server >/dev/null || skip 'no nats-server'
-    rm -f "$scratch/nats.log" # of an earlier server: its address is not ours
-    nats-server -js -a 127.0.0.1 -p -1 -sd "$scratch/nats" >"$scratch/nats.log" 2>&1 &
-    nats_pid=$!
-    echo $nats_pid >>"$scratch/pids"
-    tries=0
-    while ! grep -qs 'Server is ready' "$scratch/nats.log"; do
-        tries=$((tries + 1))
-        [ $tries -lt 200 ]
-        sleep 0.1
-    done
-    nats=nats://$(sed -n 's/.*Listening for client connections on //p' "$scratch/nats.log")
 }
 
 case_a_whole_store() {
@@ -136,12 +113,12 @@ case_to_jetstream_and_back() {
     start_nats
     fill "$scratch/a"
     expect_status 1 "$ASHLAR" copy --objects "$scratch/a" "$nats"
-    grep -q 'object store pictures: the target cannot keep its .*keep_last, max_objects$' "$scratch/err"
+    grep -q 'object store pictures: the target cannot keep .*--keep, --max-objects$' "$scratch/err"
     grep -q -- '--lossy' "$scratch/err"
     [ -z "$(o "$nats" ls)" ]
     expect_status 1 "$ASHLAR" copy --objects --no-history "$scratch/a" "$nats"
-    grep -q 'cannot keep its .*max_objects$' "$scratch/err"
-    fails grep keep_last "$scratch/err"
+    grep -q 'cannot keep .*--max-objects$' "$scratch/err"
+    fails grep -- '--keep' "$scratch/err"
     "$ASHLAR" copy --objects --lossy "$scratch/a" "$nats" | grep -q '^copied 4 objects .* 0 earlier versions, 0 there already, 0 failed$'
     same "$scratch/a" "$nats"
     "$ASHLAR" copy --objects --lossy "$scratch/a" "$nats" | grep -q '^copied 0 objects .* 4 there already, 0 failed$'
@@ -154,14 +131,17 @@ case_to_jetstream_and_back() {
     o "$scratch/b" add sums --digest sha1 >"$scratch/add"
     printf x | o "$scratch/b" put sums --name x
     expect_status 1 "$ASHLAR" copy --object-store sums "$scratch/b" "$nats"
-    grep -q 'cannot keep its digest$' "$scratch/err"
+    grep -q 'cannot keep --digest$' "$scratch/err"
+    o "$scratch/b" copy sums -n --to "$nats" >"$scratch/out" 2>"$scratch/err"
+    grep -q 'cannot keep --digest, and gets the rest$' "$scratch/err"
+    o "$scratch/b" copy sums single --to "$nats" >"$scratch/out" 2>"$scratch/err"
+    grep -q 'cannot keep --digest, and gets the rest$' "$scratch/err"
     "$ASHLAR" copy --object-store sums --lossy "$scratch/b" "$nats" | grep -q '^copied 1 object '
     "$ASHLAR" copy --object-store sums --lossy "$scratch/b" "$nats" | grep -q '^copied 0 objects .* 1 there already'
     for words in '' --all --tree '-b fs'; do
         expect_status 2 "$ASHLAR" copy $words "$scratch/a" "$nats"
     done
-    kill -TERM $nats_pid
-    wait $nats_pid || true
+    stop_nats
 }
 
 case_again_and_other_objects() {
@@ -224,7 +204,7 @@ case_dry_run() {
     fill "$scratch/a"
     "$ASHLAR" copy -n --objects "$scratch/a" "$scratch/b" >"$scratch/out"
     grep -qx 'would copy pictures > ä b/c' "$scratch/out"
-    grep -q '^would copy 4 objects ' "$scratch/out"
+    grep -q '^would copy 4 objects .* 2 earlier versions, 0 there already' "$scratch/out"
     [ ! -e "$scratch/b" ]
     o "$scratch/a" copy pictures -n --to "$scratch/b" | grep -q '^would have copied 3 '
     o "$scratch/a" copy pictures -n copy | grep -q '^would have copied 3 '
@@ -250,8 +230,7 @@ case_databases() {
     expect_status 2 "$ASHLAR" copy --objects "$scratch/a" "$nats"
     grep -q 'plain is in database .* and in .*: choose one by -d' "$scratch/err"
     "$ASHLAR" copy --objects -d other "$scratch/a" "$nats" | grep -q '^copied 1 object '
-    kill -TERM $nats_pid
-    wait $nats_pid || true
+    stop_nats
 }
 
 case_one_store_into_another() {
@@ -275,6 +254,10 @@ case_mistakes() {
     fill "$scratch/a"
     expect_status 4 "$ASHLAR" copy --object-store none "$scratch/a" "$scratch/b"
     grep -q 'there is no object store none' "$scratch/err"
+    [ ! -e "$scratch/b" ]
+    "$ASHLAR" -s "$scratch/c" init
+    expect_status 4 "$ASHLAR" copy --objects "$scratch/c" "$scratch/b"
+    [ ! -e "$scratch/b" ]
     "$ASHLAR" copy --object-store plain --object-store plain "$scratch/a" "$scratch/b" | grep -q '^copied 1 object '
     expect_status 2 "$ASHLAR" copy --objects --all "$scratch/a" "$scratch/b"
     grep -q -- '--objects does not go with --all' "$scratch/err"
@@ -283,13 +266,11 @@ case_mistakes() {
     expect_status 2 "$ASHLAR" copy -b fs --deleted "$scratch/a" "$scratch/b"
     expect_status 2 "$ASHLAR" copy --objects --tree "$scratch/a" "$scratch/b"
     expect_status 2 "$ASHLAR" copy --objects "$scratch/a" "$scratch/a"
-    "$ASHLAR" -s "$scratch/c" init
-    expect_status 4 "$ASHLAR" copy --objects "$scratch/c" "$scratch/b"
     # What is there with another configuration stays as it is; a sealed one is copied, and its copy can be changed.
     o "$scratch/c" add plain --keep 2 >"$scratch/add"
     o "$scratch/a" seal --force plain
     "$ASHLAR" copy --objects "$scratch/a" "$scratch/c" 2>"$scratch/err"
-    grep -q 'plain is there with another configuration: keep_last' "$scratch/err"
+    grep -q 'plain is there with another configuration: --keep, and stays so$' "$scratch/err"
     "$ASHLAR" copy --objects "$scratch/a" "$scratch/d" 2>"$scratch/err"
     grep -q 'plain is sealed; its copy is not' "$scratch/err"
     printf x | o "$scratch/d" put plain --name x

@@ -6,13 +6,6 @@ store=$scratch/store
 t() {
     "$ASHLAR" -s "$store" tree "$@"
 }
-# field NAME: of JSON objects on standard input, one a line; a missing one is null
-field() {
-    python3 -c 'import json, sys
-for line in sys.stdin:
-    value = json.loads(line).get(sys.argv[1])
-    print(value if isinstance(value, str) else json.dumps(value))' "$1"
-}
 fresh() {
     rm -rf "$store"
     "$ASHLAR" -s "$store" init >"$scratch/init"

@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "object_operations.h"
 
-#include "base/file.h"
 #include "base/mem.h"
-#include "image.h"
-#include "scratch.h"
 #include "steps.h"
-#include "wrapped_engine.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define JOURNAL_ENV "ASH_FAULTS_JOURNAL" /* set: the engine uses its journal wherever it can */
-
-struct object_subject {
-    char *folder, *path;
-    image image;
-    char *portraits[OBJECT_STEPS_MAX + 1];
-};
 
 /* ---- operations ---- */
 
@@ -108,15 +95,6 @@ const size_t object_operation_count = ASH_ARRAY_LEN(object_operations);
 
 /* ---- the store ---- */
 
-static ash_store *open_store(object_subject *s)
-{
-    ash_error err = ASH_ERROR_INIT;
-    ash_store *store = steps_open_store(s->path, false, &err);
-    if (store == NULL)
-        fail_msg("the store does not open: %s", err.text);
-    return store;
-}
-
 static object_worker open_objects(ash_store *store, uint32_t thread)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -131,7 +109,7 @@ static uint32_t thread_of(const object_operation *op)
 }
 
 /* a has a past, c is deleted, d is a link. */
-static void fill(object_worker *w)
+static void fill_one(object_worker *w)
 {
     ash_error err = ASH_ERROR_INIT;
     assert_ok(object_make(w, &err), &err);
@@ -144,48 +122,28 @@ static void fill(object_worker *w)
     assert_ok(object_link(w, "d", "b", &err), &err);
 }
 
-int object_subject_setup(void **state)
+static void fill(ash_store *store)
 {
-    object_subject *s = ash__new(object_subject);
-    wrapped_engine_journal_eagerly(getenv(JOURNAL_ENV) != NULL);
-    s->folder = scratch_new();
-    s->path = ash__path_join(s->folder, "store");
-    ash_store *store = open_store(s);
     for (uint32_t i = 0; i < OBJECT_THREADS; i++) {
         object_worker w = open_objects(store, i);
-        fill(&w);
+        fill_one(&w);
         object_worker_close(&w);
     }
-    ash_store_close(store);
-    image_read(&s->image, s->path);
+}
+
+int object_subject_setup(void **state)
+{
+    portrayed *s = ash__new(portrayed);
+    portrayed_setup(s, fill);
     *state = s;
     return 0;
 }
 
-static void forget(object_subject *s)
-{
-    for (size_t i = 0; i < ASH_ARRAY_LEN(s->portraits); i++) {
-        ash__free(s->portraits[i]);
-        s->portraits[i] = NULL;
-    }
-}
-
 int object_subject_teardown(void **state)
 {
-    object_subject *s = *state;
-    forget(s);
-    image_release(&s->image);
-    remove_folder(s->folder);
-    ash__free(s->path);
-    ash__free(s->folder);
-    ash__free(s);
+    portrayed_release(*state);
+    ash__free(*state);
     return 0;
-}
-
-ash_store *object_subject_begin(object_subject *s)
-{
-    image_write(&s->image, s->path, 0, 0);
-    return open_store(s);
 }
 
 static char *portray(object_worker *w)
@@ -198,12 +156,12 @@ static char *portray(object_worker *w)
     return text;
 }
 
-void object_subject_foresee(object_subject *s, const object_operation *op)
+void object_subject_foresee(portrayed *s, const object_operation *op)
 {
     ash_error err = ASH_ERROR_INIT;
-    ash_store *store = object_subject_begin(s);
+    ash_store *store = portrayed_begin(s);
     object_worker w = open_objects(store, thread_of(op));
-    forget(s);
+    portrayed_forget(s);
     s->portraits[0] = portray(&w);
     for (size_t i = 0; i < op->count; i++) {
         assert_ok(op->step(&w, i, &err), &err);
@@ -249,18 +207,6 @@ static void expect_other(ash_store *store, const object_operation *op, const cha
     object_worker_close(&w);
 }
 
-/* What was acknowledged is there, and maybe the next step; how many steps that is. */
-static size_t find_step(const object_subject *s, object_worker *w, const object_operation *op,
-                        size_t done, const char *what)
-{
-    char *now = portray(w);
-    bool further = strcmp(now, s->portraits[done]) != 0;
-    if (further && (done == op->count || strcmp(now, s->portraits[done + 1]) != 0))
-        fail_msg("%s: neither as after %zu steps nor as after one more:\n%s", what, done, now);
-    ash__free(now);
-    return done + further;
-}
-
 static void expect_swept(object_worker *w, const char *what)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -277,14 +223,14 @@ static void expect_swept(object_worker *w, const char *what)
     ash__free(after);
 }
 
-void object_subject_end(object_subject *s, ash_store *store, const object_operation *op,
-                        size_t done, bool other, const char *what)
+void object_subject_end(portrayed *s, ash_store *store, const object_operation *op, size_t done,
+                        bool other, const char *what)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_store_close(store);
-    store = open_store(s);
+    store = portrayed_open(s);
     object_worker w = open_objects(store, thread_of(op));
-    size_t i = find_step(s, &w, op, done, what);
+    size_t i = portrayed_find_step(s, portray(&w), op->count, done, what);
     if (other)
         expect_other(store, op, what);
     expect_swept(&w, what);
@@ -293,7 +239,7 @@ void object_subject_end(object_subject *s, ash_store *store, const object_operat
     for (; i < op->count; i++)
         if (op->step(&w, i, &err) != 0)
             fail_msg("%s: step %zu cannot be done again: %s", what, i, err.text);
-    (void)find_step(s, &w, op, op->count, what);
+    (void)portrayed_find_step(s, portray(&w), op->count, op->count, what);
     expect_swept(&w, what);
     object_worker_close(&w);
     ash_store_close(store);

@@ -9,8 +9,7 @@
 #include "check.h"
 
 #include "object_steps.h"
-
-enum { OBJECT_STEPS_MAX = 6 };
+#include "portrayed.h"
 
 typedef struct object_operation {
     const char *name;
@@ -23,15 +22,12 @@ typedef struct object_operation {
 extern const object_operation object_operations[];
 extern const size_t object_operation_count;
 
-/* A store with object stores in it, which is made again from memory. */
-typedef struct object_subject object_subject;
+/* A store with object stores in it: *state is a portrayed (portrayed.h). */
 int object_subject_setup(void **state);
 int object_subject_teardown(void **state);
 
-/* The store as it was at first, opened. */
-ash_store *object_subject_begin(object_subject *s);
 /* Tells what the object store looks like after each step of the operation: without a fault. */
-void object_subject_foresee(object_subject *s, const object_operation *op);
+void object_subject_foresee(portrayed *s, const object_operation *op);
 
 /* Steps of the operation in this store until one fails: *done of them were acknowledged. */
 int object_subject_do(ash_store *store, const object_operation *op, size_t *done, ash_error *err);
@@ -42,7 +38,7 @@ bool object_subject_put_other(ash_store *store, const object_operation *op);
 /* The store, opened again, has what was acknowledged and maybe the step after it, all of it can be
  * read, and a sweep takes whatever the failure left; the rest can be done, and then it is as if
  * nothing had failed.  what: introduces a complaint.  Closes the store. */
-void object_subject_end(object_subject *s, ash_store *store, const object_operation *op,
-                        size_t done, bool other, const char *what);
+void object_subject_end(portrayed *s, ash_store *store, const object_operation *op, size_t done,
+                        bool other, const char *what);
 
 #endif

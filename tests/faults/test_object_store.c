@@ -12,11 +12,11 @@
 enum { MOST_CALLS = 2000, DELAY_MS = 5 };
 
 /* The n-th call that an object store makes of the store below it. */
-static bool try_once(object_subject *s, const object_operation *op, int n, bool lost, int delay_ms)
+static bool try_once(portrayed *s, const object_operation *op, int n, bool lost, int delay_ms)
 {
     ash_error err = ASH_ERROR_INIT;
     char *what = ash__sprintf("%s, call %d%s", op->name, n, lost ? ", its result lost" : "");
-    ash_store *store = object_subject_begin(s), *through = faulty_store_new(store);
+    ash_store *store = portrayed_begin(s), *through = faulty_store_new(store);
     size_t done;
     bool other = false;
     faulty_store_set(through, n, lost, delay_ms);
@@ -35,7 +35,7 @@ static bool try_once(object_subject *s, const object_operation *op, int n, bool 
     return !happened;
 }
 
-static void fail_each_call(object_subject *s, bool lost, int delay_ms, int sparse)
+static void fail_each_call(portrayed *s, bool lost, int delay_ms, int sparse)
 {
     int tries = 0, stride = getenv(ALL_ENV) != NULL ? 1 : sparse;
     for (size_t i = 0; i < object_operation_count; i++) {

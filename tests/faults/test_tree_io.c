@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree_operations.h"
 
-#include "faulty_io.h"
+#include "disk_calls.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-/* The number of calls varies with how LMDB's pages lie, so a try beyond the last is not the end. */
-#define ALL_ENV "ASH_FAULTS_ALL" /* set: all operations under all faults, call by call */
-enum { MOST_CALLS = 900, BEYOND = 4 };
 
 /* A disk that goes on failing takes pieces with it that nothing need make durable before their list
  * is; the list's commit misses them, and that is all it can tell. */
@@ -23,53 +18,52 @@ static bool misses_pieces(enum fault fault, const ash_error *err)
 
 static void expect_clear(const char *what, enum fault fault, const ash_error *err)
 {
-    bool fits = err->code == ASH_EIO || misses_pieces(fault, err) ||
-                (err->code == ASH_ENOSPC && (fault == FAULT_ENOSPC || fault == FAULT_SHORT));
+    bool fits = misses_pieces(fault, err) || disk_fault_fits(fault, err);
     if (!fits || err->text[0] == 0)
         fail_msg("%s: %d %s", what, err->code, err->text);
 }
 
-/* True when the fault did not happen any more: the operation makes fewer calls. */
-static bool try_once(tree_subject *s, const tree_operation *op, enum fault fault, int n)
+typedef struct attempt {
+    portrayed *subject;
+    const tree_operation *op;
+    enum fault fault;
+} attempt;
+
+static bool try_once(void *ctx, int n)
 {
+    const attempt *a = ctx;
     ash_error err = ASH_ERROR_INIT;
-    char *what = ash__sprintf("%s, call %d, %s", op->name, n, fault_names[fault]);
-    ash_store *store = tree_subject_begin(s);
+    char *what = ash__sprintf("%s, call %d, %s", a->op->name, n, fault_names[a->fault]);
+    ash_store *store = portrayed_begin(a->subject);
     size_t done;
     bool other = false;
-    faulty_io_set(n, fault);
-    int rc = tree_subject_do(store, op, &done, &err);
+    faulty_io_set(n, a->fault);
+    int rc = tree_subject_do(store, a->op, &done, &err);
     if (rc == 0)
         rc = ash_store_flush(store, NULL, &err);
     bool happened = faulty_io_clear();
     if (rc != 0) {
-        expect_clear(what, fault, &err);
+        expect_clear(what, a->fault, &err);
         other = tree_subject_put_other(store);
     }
-    tree_subject_end(s, store, op, done, other, what);
+    tree_subject_end(a->subject, store, a->op, done, other, what);
     ash__free(what);
     return !happened;
 }
 
-/* Every so many calls, of operations that make many more seldom. */
-static void fail_each_call(tree_subject *s, enum fault fault, int sparse)
+/* Operations that make many more calls are tried more seldom. */
+static void fail_each_call(portrayed *s, enum fault fault, int sparse)
 {
     int tries = 0;
     for (size_t i = 0; i < tree_operation_count; i++) {
         const tree_operation *op = &tree_operations[i];
-        int calls = 0, stride = op->count > 2 ? 7 * sparse : sparse;
-        if (getenv(ALL_ENV) != NULL)
-            stride = 1;
-        if (op->is_plain && fault != FAULT_EIO && getenv(ALL_ENV) == NULL)
+        attempt a = {s, op, fault};
+        if (op->is_plain && fault != FAULT_EIO && !disk_all_calls())
             continue;
         tree_subject_foresee(s, op);
-        for (int n = 1; n <= calls + (stride > BEYOND ? stride : BEYOND); n += stride, tries++) {
-            if (!try_once(s, op, fault, n))
-                calls = n;
-            assert_true(n < MOST_CALLS);
-        }
-        print_message("# %s, %s: %d calls\n", fault_names[fault], op->name, calls);
-        assert_true(calls > 1);
+        int calls = disk_calls_fail(try_once, &a, fault, op->count > 2 ? 7 * sparse : sparse,
+                                    op->name, &tries);
+        assert_true(calls > 0);
     }
     print_message("# %s: %d tries\n", fault_names[fault], tries);
 }

@@ -13,11 +13,11 @@
 enum { MOST_CALLS = 3000, DELAY_MS = 5 };
 
 /* The n-th call that a tree makes of its store. */
-static bool try_once(tree_subject *s, const tree_operation *op, int n, bool lost, int delay_ms)
+static bool try_once(portrayed *s, const tree_operation *op, int n, bool lost, int delay_ms)
 {
     ash_error err = ASH_ERROR_INIT;
     char *what = ash__sprintf("%s, call %d%s", op->name, n, lost ? ", its result lost" : "");
-    ash_store *store = tree_subject_begin(s), *through = faulty_store_new(store);
+    ash_store *store = portrayed_begin(s), *through = faulty_store_new(store);
     size_t done;
     bool other = false;
     faulty_store_set(through, n, lost, delay_ms);
@@ -37,7 +37,7 @@ static bool try_once(tree_subject *s, const tree_operation *op, int n, bool lost
 }
 
 /* Every so many calls, of operations that make many more seldom. */
-static void fail_each_call(tree_subject *s, bool lost, int delay_ms, int sparse)
+static void fail_each_call(portrayed *s, bool lost, int delay_ms, int sparse)
 {
     int tries = 0;
     for (size_t i = 0; i < tree_operation_count; i++) {
@@ -139,9 +139,9 @@ static void leave_contents(ash_tree *tree)
  * few documents away. */
 static void test_faults_tree_store__a_collection_does_little_at_once(void **state)
 {
-    tree_subject *s = *state;
+    portrayed *s = *state;
     ash_error err = ASH_ERROR_INIT;
-    ash_store *store = tree_subject_begin(s), *through = faulty_store_new(store);
+    ash_store *store = portrayed_begin(s), *through = faulty_store_new(store);
     ash_tree *tree = NULL;
     ash_tree_collect_options o = ASH_TREE_COLLECT_OPTIONS_INIT;
     ash_tree_collect_report report = ASH_TREE_COLLECT_REPORT_INIT;
@@ -215,7 +215,7 @@ static void read_whole(ash_tree *tree, const char *path, int n)
 static void test_faults_tree_store__what_is_read_is_stored_anew(void **state)
 {
     static const char *const paths[] = {"d/large", "d/whole"};
-    ash_store *store = tree_subject_begin(*state), *through = faulty_store_new(store);
+    ash_store *store = portrayed_begin(*state), *through = faulty_store_new(store);
     ash_error err = ASH_ERROR_INIT;
     renewal r = {store, 1700000000000};
     tree_worker w;

@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree_operations.h"
 
-#include "base/file.h"
 #include "base/mem.h"
-#include "image.h"
-#include "scratch.h"
 #include "steps.h"
-#include "wrapped_engine.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define JOURNAL_ENV "ASH_FAULTS_JOURNAL" /* set: the engine uses its journal wherever it can */
-
-struct tree_subject {
-    char *folder, *path;
-    image image;
-    char *portraits[TREE_STEPS_MAX + 1];
-};
 
 enum { OTHER = 9 }; /* content of the other root's file */
 
@@ -120,15 +107,6 @@ const size_t tree_operation_count = ASH_ARRAY_LEN(tree_operations);
 
 /* ---- the store ---- */
 
-static ash_store *open_store(tree_subject *s)
-{
-    ash_error err = ASH_ERROR_INIT;
-    ash_store *store = steps_open_store(s->path, false, &err);
-    if (store == NULL)
-        fail_msg("the store does not open: %s", err.text);
-    return store;
-}
-
 static tree_worker open_root(ash_store *store, uint32_t root)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -138,14 +116,13 @@ static tree_worker open_root(ash_store *store, uint32_t root)
 }
 
 /* A past, something in the trash, and contents that nobody has. */
-static void fill(tree_subject *s)
+static void fill(ash_store *store)
 {
     static const local_file files[] = {{"a", 4},        {"d/tiny", 1},   {"d/small", 4},
                                        {"d/large", 10}, {"d/whole", 12}, {"d/large", 9},
                                        {"d/large", 10}, {"e/x", 6},      {"e/gone", 8},
                                        {"e/old", 14},   {"e/none", 3}};
     ash_error err = ASH_ERROR_INIT;
-    ash_store *store = open_store(s);
     tree_worker w = open_root(store, 0);
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_prune_options p = ASH_TREE_PRUNE_OPTIONS_INIT;
@@ -160,45 +137,21 @@ static void fill(tree_subject *s)
     assert_ok(ash_tree_remove(w.tree, "e/gone", NULL, NULL, &err), &err);
     tree_worker_close(&w);
     assert_true(tree_subject_put_other(store));
-    ash_store_close(store);
 }
 
 int tree_subject_setup(void **state)
 {
-    tree_subject *s = ash__new(tree_subject);
-    wrapped_engine_journal_eagerly(getenv(JOURNAL_ENV) != NULL);
-    s->folder = scratch_new();
-    s->path = ash__path_join(s->folder, "store");
-    fill(s);
-    image_read(&s->image, s->path);
+    portrayed *s = ash__new(portrayed);
+    portrayed_setup(s, fill);
     *state = s;
     return 0;
 }
 
-static void forget(tree_subject *s)
-{
-    for (size_t i = 0; i < ASH_ARRAY_LEN(s->portraits); i++) {
-        ash__free(s->portraits[i]);
-        s->portraits[i] = NULL;
-    }
-}
-
 int tree_subject_teardown(void **state)
 {
-    tree_subject *s = *state;
-    forget(s);
-    image_release(&s->image);
-    remove_folder(s->folder);
-    ash__free(s->path);
-    ash__free(s->folder);
-    ash__free(s);
+    portrayed_release(*state);
+    ash__free(*state);
     return 0;
-}
-
-ash_store *tree_subject_begin(tree_subject *s)
-{
-    image_write(&s->image, s->path, 0, 0);
-    return open_store(s);
 }
 
 static char *portray(ash_tree *tree)
@@ -211,12 +164,12 @@ static char *portray(ash_tree *tree)
     return text;
 }
 
-void tree_subject_foresee(tree_subject *s, const tree_operation *op)
+void tree_subject_foresee(portrayed *s, const tree_operation *op)
 {
     ash_error err = ASH_ERROR_INIT;
-    ash_store *store = tree_subject_begin(s);
+    ash_store *store = portrayed_begin(s);
     tree_worker w = open_root(store, 0);
-    forget(s);
+    portrayed_forget(s);
     s->portraits[0] = portray(w.tree);
     for (size_t i = 0; i < op->count; i++) {
         assert_ok(op->step(w.tree, i, &err), &err);
@@ -273,18 +226,6 @@ static void expect_sound(ash_store *store, ash_tree *tree, const char *what)
         fail_msg("%s: %s", what, err.text);
 }
 
-/* What was acknowledged is there, and maybe the next step; how many steps that is. */
-static size_t find_step(const tree_subject *s, ash_tree *tree, const tree_operation *op,
-                        size_t done, const char *what)
-{
-    char *now = portray(tree);
-    bool further = strcmp(now, s->portraits[done]) != 0;
-    if (further && (done == op->count || strcmp(now, s->portraits[done + 1]) != 0))
-        fail_msg("%s: neither as after %zu steps nor as after one more:\n%s", what, done, now);
-    ash__free(now);
-    return done + further;
-}
-
 /* What failed has left nothing that stays. */
 static void expect_nothing_left(ash_tree *tree, const char *what)
 {
@@ -296,21 +237,21 @@ static void expect_nothing_left(ash_tree *tree, const char *what)
         fail_msg("%s: a collection left %d contents", what, (int)gone);
 }
 
-void tree_subject_end(tree_subject *s, ash_store *store, const tree_operation *op, size_t done,
+void tree_subject_end(portrayed *s, ash_store *store, const tree_operation *op, size_t done,
                       bool other, const char *what)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_store_close(store);
-    store = open_store(s);
+    store = portrayed_open(s);
     tree_worker w = open_root(store, 0);
-    size_t i = find_step(s, w.tree, op, done, what);
+    size_t i = portrayed_find_step(s, portray(w.tree), op->count, done, what);
     if (other)
         expect_other(store, what);
     expect_sound(store, w.tree, what);
     for (; i < op->count; i++)
         if (op->step(w.tree, i, &err) != 0)
             fail_msg("%s: step %zu cannot be done again: %s", what, i, err.text);
-    (void)find_step(s, w.tree, op, op->count, what);
+    (void)portrayed_find_step(s, portray(w.tree), op->count, op->count, what);
     expect_nothing_left(w.tree, what);
     if (!tree_is_sound(w.tree, &err))
         fail_msg("%s: in the end: %s", what, err.text);

@@ -7,9 +7,8 @@
 
 #include "check.h"
 
+#include "portrayed.h"
 #include "tree_steps.h"
-
-enum { TREE_STEPS_MAX = 7 };
 
 typedef struct tree_operation {
     const char *name;
@@ -21,15 +20,12 @@ typedef struct tree_operation {
 extern const tree_operation tree_operations[];
 extern const size_t tree_operation_count;
 
-/* A store with a tree in it, which is made again from memory. */
-typedef struct tree_subject tree_subject;
+/* A store with a tree in it: *state is a portrayed (portrayed.h). */
 int tree_subject_setup(void **state);
 int tree_subject_teardown(void **state);
 
-/* The store as it was at first, opened. */
-ash_store *tree_subject_begin(tree_subject *s);
 /* Tells what the tree looks like after each step of the operation: without a fault. */
-void tree_subject_foresee(tree_subject *s, const tree_operation *op);
+void tree_subject_foresee(portrayed *s, const tree_operation *op);
 
 /* Steps of the operation in this store until one fails: *done of them were acknowledged. */
 int tree_subject_do(ash_store *store, const tree_operation *op, size_t *done, ash_error *err);
@@ -39,7 +35,7 @@ bool tree_subject_put_other(ash_store *store);
 /* The store, opened again, has what was acknowledged and maybe the step after it, and it is sound;
  * the rest can be done, and then it is as if nothing had failed.  what: introduces a complaint.
  * Closes the store. */
-void tree_subject_end(tree_subject *s, ash_store *store, const tree_operation *op, size_t done,
+void tree_subject_end(portrayed *s, ash_store *store, const tree_operation *op, size_t done,
                       bool other, const char *what);
 
 #endif

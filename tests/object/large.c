@@ -5,6 +5,7 @@
  * usage: object-large FOLDER|ADDRESS [MIB]     4200 MiB, unless it says so */
 #include <ashlar/object.h>
 
+#include "base/error.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -20,7 +21,7 @@ static uint8_t byte_at(int64_t n)
     return (uint8_t)(n % 251 + n / 1000003);
 }
 
-static int fail(const char *what, const ash_error *err)
+static int tell_failure(const char *what, const ash_error *err)
 {
     fprintf(stderr, "# %s: %s\n", what, err->text);
     printf("not ok 1 an object beyond 4 GiB\n1..1\n");
@@ -70,12 +71,12 @@ static int compare_all(ash_object_store *s, int64_t size, ash_error *err)
     int64_t good = 0;
     int rc = compare(s, 0, 0, &good, err);
     if (rc == 0 && good != size)
-        rc = fail("read whole", err);
+        rc = ash__fail(err, ASH_ECORRUPT, "read whole, it is another");
     for (size_t i = 0; rc == 0 && i < sizeof starts / sizeof *starts; i++) {
         int64_t start = starts[i] < size - RANGE ? starts[i] : size - RANGE;
         rc = compare(s, start, start + RANGE, &good, err);
         if (rc == 0 && good != RANGE)
-            rc = fail("a range", err);
+            rc = ash__fail(err, ASH_ECORRUPT, "a range of it is another");
     }
     return rc;
 }
@@ -114,13 +115,13 @@ int main(int argc, char **argv)
     if (argc < 2 || mib < 1)
         return 2;
     if (ash_object_manager_open(argv[1], NULL, &m, &err) != 0)
-        return fail("open", &err);
+        return tell_failure("open", &err);
     int rc = run(m, mib * BLOCK + 17, &err);
     (void)ash_object_manager_delete(m, "object-large", NULL, NULL);
     (void)ash_object_manager_delete(m, "object-large-copy", NULL, NULL);
     ash_object_manager_close(m);
     if (rc != 0)
-        return fail("an object beyond 4 GiB", &err);
+        return tell_failure("an object beyond 4 GiB", &err);
     printf("ok 1 an object of %" PRId64 " MiB\n1..1\n", mib);
     return 0;
 }

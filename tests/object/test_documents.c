@@ -461,22 +461,11 @@ static void test_object_documents__reaper_at_rest(void **state)
     put_for(&d, d.objects, "a", 3600000);
     put_for(&d, d.objects, "b", 0);
     reap(&d, r, 0);
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8("a"));
-    bson_t *past = BCON_NEW("$set", "{", "expires", BCON_DATE_TIME(1), "}");
-    char *name = ash__sprintf("objects.%s.meta", support_name(f, ""));
-    ash_collection *c = NULL;
-    assert_ok(ash_collection_new(d.store, NULL, name, &c, &d.err), &d.err);
-    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
-    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(past);
-    update.value.v_doc.data_len = past->len;
-    assert_ok(ash_collection_update(c, filter, &update, NULL, NULL, &d.err), &d.err);
+    change(&d, "meta", BCON_NEW("_id", BCON_UTF8("a")),
+           BCON_NEW("$set", "{", "expires", BCON_DATE_TIME(1), "}"));
     reap(&d, r, 0);
     support_put(f, d.objects, "b", "changed");
     reap(&d, r, 1);
-    ash_collection_free(c);
-    ash__free(name);
-    bson_destroy(past);
-    bson_destroy(filter);
     ash_object_reaper_close(r);
     close_docs(&d);
 }

@@ -230,8 +230,46 @@ static void test_object_stores__update(void **state)
     assert_ok(ash_object_status_config(st, &got, &f->err), &f->err);
     assert_string_equal(got.description, "other");
     assert_int_equal(got.max_bytes, 1000000);
-    ash_object_status_free(st);
     support_expect(f, f->store, "a", "text");
+    got.ttl_ms = 3600000;
+    assert_ok(ash_object_manager_update(f->manager, &got, NULL, &f->err), &f->err);
+    ash_object_status *after = support_status(f, f->store);
+    assert_ok(ash_object_status_config(after, &config, &f->err), &f->err);
+    assert_int_equal(config.ttl_ms, 3600000);
+    assert_string_equal(config.description, "other");
+    ash_object_status_free(after);
+    ash_object_status_free(st);
+}
+
+/* What cannot be is refused, and nothing is lost or changed by it. */
+static void test_object_stores__update_refused(void **state)
+{
+    fixture *f = *state;
+    ash_object_config config = ASH_OBJECT_CONFIG_INIT, got = ASH_OBJECT_CONFIG_INIT;
+    config.name = support_name(f, "");
+    support_put(f, f->store, "a", "text");
+    support_put(f, f->store, "b", "text");
+    config.description = "changed";
+    config.max_bytes = 10;
+    assert_int_equal(ash_object_manager_update(f->manager, &config, NULL, &f->err), ASH_ENOSPC);
+    config.max_bytes = 0;
+    config.storage = ASH_OBJECT_STORAGE_MEMORY;
+    assert_int_equal(ash_object_manager_update(f->manager, &config, NULL, &f->err),
+                     f->can.placement ? ASH_EINVAL : ASH_EUNSUPPORTED);
+    config.storage = ASH_OBJECT_STORAGE_FILE;
+    config.keep_last = f->can.versions ? 0 : 1;
+    if (!f->can.versions)
+        assert_int_equal(ash_object_manager_update(f->manager, &config, NULL, &f->err),
+                         ASH_EUNSUPPORTED);
+    config.keep_last = 0;
+    assert_ok(ash_object_store_seal(f->store, NULL, &f->err), &f->err);
+    assert_int_equal(ash_object_manager_update(f->manager, &config, NULL, &f->err), ASH_EREADONLY);
+    ash_object_status *st = support_status(f, f->store);
+    assert_ok(ash_object_status_config(st, &got, &f->err), &f->err);
+    assert_true(got.description == NULL || got.description[0] == '\0');
+    assert_int_equal(got.max_bytes, 0);
+    ash_object_status_free(st);
+    support_expect_list(f, f->store, NULL, "a b");
 }
 
 static void expect_sealed(fixture *f, ash_object_store *s)
@@ -330,6 +368,7 @@ int main(void)
         T(list),
         T(delete),
         T(update),
+        T(update_refused),
         T(seal),
         T(seal_before_the_commit),
         T(status_counts),

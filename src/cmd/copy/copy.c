@@ -322,12 +322,25 @@ static int open_side(const ash_cmd *cmd, enum ash_cmd_open how, ash_cmd_objects 
     return ash__cmd_open_store(cmd, how, NULL, &out->store, err);
 }
 
+static int require_objects(const struct copying *c, ash_error *err)
+{
+    struct parts p = {.names = NULL};
+    take_names(c, &p);
+    int rc = ash__copy_objects_exist(&c->from, &c->source, p.names, p.name_count, err);
+    ash__free(p.names);
+    ash__free(p.found);
+    return rc;
+}
+
+/* What is not there makes no target. */
 static int open_both(struct copying *c, ash_error *err)
 {
     const char *root = c->args->values[ROOT];
     int rc = open_side(&c->from, ASH_CMD_READ, &c->source, err);
     if (rc == 0 && root != NULL)
         rc = ash__cmd_require_root(c->source.store, NULL, NULL, root, err);
+    if (rc == 0 && takes_objects_alone(c->args))
+        rc = require_objects(c, err);
     return rc == 0 ? open_side(&c->to, ASH_CMD_WRITE, &c->target, err) : rc;
 }
 
@@ -377,8 +390,10 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
         rc = given(args, TREE) ? copy_trees(&c, &err) : copy_all(&c, &err);
     }
     ash__progress_free(c.progress);
-    if (rc < 0)
+    if (rc < 0) {
+        ash__cmd_objects_error(&err);
         rc = ash__cmd_fail(cmd, NULL, &err);
+    }
     ash__cmd_close_objects(&c.target);
     ash__cmd_close_objects(&c.source);
     return rc;

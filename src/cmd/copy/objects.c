@@ -12,6 +12,7 @@
 struct ash_copy_object_store {
     char *db; /* NULL: its address has none */
     char *name;
+    bson_t *lost;  /* what the target has no room for, by names */
     bool left_out; /* the target has no object stores that can be changed */
 };
 
@@ -24,7 +25,6 @@ typedef struct copying {
     ash_object_store *from, *to;                   /* to NULL: likewise */
     ash_object_status *status;                     /* of from */
     ash_cmd_objects_progress progress;
-    bson_t lost; /* names */
     bool made;
 } copying;
 
@@ -55,7 +55,6 @@ static int begin(copying *k, ash_copy_objects *c, const struct ash_copy_object_s
     k->op.cancel = &ash__cmd_interrupted;
     k->op.durability = ASH_DURABILITY_EVERY;
     k->progress.progress = c->progress;
-    bson_init(&k->lost);
     int rc = open_manager(c->from, which->db, &k->from_manager, err);
     if (rc == 0)
         rc = open_manager(c->to, c->to_db != NULL ? c->to_db : which->db, &k->to_manager, err);
@@ -71,7 +70,6 @@ static void end(copying *k)
     ash_object_store_close(k->to);
     close_manager(k->all->from, k->from_manager);
     close_manager(k->all->to, k->to_manager);
-    bson_destroy(&k->lost);
 }
 
 /* ---- which ---- */
@@ -97,7 +95,7 @@ static int choose(ash_copy_objects *c, const char *db, const char *name, ash_err
                              c->chosen[i].db, db);
     c->chosen = ash__grow_array(c->chosen, c->chosen_count, &c->chosen_capacity, sizeof *c->chosen);
     c->chosen[c->chosen_count++] = (struct ash_copy_object_store){
-        .db = db != NULL ? ash__strdup(db) : NULL, .name = ash__strdup(name)};
+        .db = db != NULL ? ash__strdup(db) : NULL, .name = ash__strdup(name), .lost = bson_new()};
     return 0;
 }
 
@@ -133,38 +131,29 @@ static int choose_all(ash_copy_objects *c, ash_error *err)
     return rc;
 }
 
+void ash__copy_objects_release(ash_copy_objects *c)
+{
+    for (size_t i = 0; i < c->chosen_count; i++) {
+        ash__free(c->chosen[i].db);
+        ash__free(c->chosen[i].name);
+        bson_destroy(c->chosen[i].lost);
+    }
+    ash__free(c->chosen);
+}
+
 /* ---- what the target has no room for ---- */
 
-static void copy_options(const ash_copy_objects *c, ash_object_copy_options *out)
+/* What a target that is yet to be made keeps, it has from the source. */
+static int copy_options(const copying *k, ash_object_copy_options *out, ash_error *err)
 {
-    out->versions = !c->without_history;
+    const ash_copy_objects *c = k->all;
+    ash_object_capabilities can = ASH_OBJECT_CAPABILITIES_INIT;
+    int rc = k->to_manager != NULL ? ash_object_manager_capabilities(k->to_manager, &can, err) : 0;
+    out->versions = !c->without_history && (k->to_manager == NULL || can.versions);
     out->deleted = c->deleted;
     out->refuse_existing = !c->replace;
     out->dry_run = c->cmd->dry_run;
-}
-
-static int find_losses(copying *k, ash_error *err)
-{
-    ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
-    copy_options(k->all, &o);
-    return k->to_manager != NULL
-               ? ash_object_store_losses(k->from, k->to_manager, &o, &k->op, &k->lost, err)
-               : 0;
-}
-
-static char *joined(const bson_t *names)
-{
-    bson_iter_t it;
-    char *out = ash__strdup("");
-    if (!bson_iter_init(&it, names))
-        return out;
-    while (bson_iter_next(&it)) {
-        char *more =
-            ash__sprintf("%s%s%s", out, out[0] != 0 ? ", " : "", bson_iter_utf8(&it, NULL));
-        ash__free(out);
-        out = more;
-    }
-    return out;
+    return rc;
 }
 
 /* *lost: something is. */
@@ -172,22 +161,42 @@ static int tell_losses(ash_copy_objects *c, struct ash_copy_object_store *which,
                        ash_error *err)
 {
     copying k;
+    ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
     ash_error own = ASH_ERROR_INIT;
     int rc = begin(&k, c, which, &own);
-    if (rc == 0)
-        rc = find_losses(&k, &own);
+    o.versions = !c->without_history;
+    if (rc == 0 && k.to_manager != NULL)
+        rc = ash_object_store_losses(k.from, k.to_manager, &o, &k.op, which->lost, &own);
     which->left_out = rc == ASH_EUNSUPPORTED;
     if (which->left_out) {
         ash__cmd_warn(c->cmd, "object store %s: the target cannot keep it: %s", which->name,
                       own.text);
-    } else if (rc == 0 && !bson_empty(&k.lost)) {
-        char *names = joined(&k.lost);
-        ash__cmd_warn(c->cmd, "object store %s: the target cannot keep its %s", which->name, names);
+    } else if (rc == 0 && !bson_empty(which->lost)) {
+        char *names = ash__cmd_objects_names(which->lost);
+        ash__cmd_warn(c->cmd, "object store %s: the target cannot keep %s", which->name, names);
         ash__free(names);
     }
-    *lost = *lost || which->left_out || !bson_empty(&k.lost);
+    *lost = *lost || which->left_out || !bson_empty(which->lost);
     end(&k);
     return ash__unless(ASH_EUNSUPPORTED, rc, &own, err);
+}
+
+int ash__copy_objects_exist(const ash_cmd *from_cmd, const ash_cmd_objects *from,
+                            const char *const *names, int name_count, ash_error *err)
+{
+    const ash_cmd_objects nowhere = {NULL, NULL};
+    ash_copy_objects c = {.from_cmd = from_cmd,
+                          .from = from,
+                          .to = &nowhere,
+                          .names = name_count > 0 ? names : NULL,
+                          .found = ash__alloc_array((size_t)name_count + 1, sizeof *c.found),
+                          .name_count = name_count};
+    int rc = choose_all(&c, err);
+    if (rc == 0 && c.chosen_count == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "there is no object store");
+    ash__copy_objects_release(&c);
+    ash__free(c.found);
+    return rc;
 }
 
 int ash__copy_objects_choose(ash_copy_objects *c, ash_error *err)
@@ -201,15 +210,6 @@ int ash__copy_objects_choose(ash_copy_objects *c, ash_error *err)
                        "the target cannot keep all of it, and nothing was copied: --lossy goes on "
                        "without that");
     return rc;
-}
-
-void ash__copy_objects_release(ash_copy_objects *c)
-{
-    for (size_t i = 0; i < c->chosen_count; i++) {
-        ash__free(c->chosen[i].db);
-        ash__free(c->chosen[i].name);
-    }
-    ash__free(c->chosen);
 }
 
 /* ---- what is told ---- */
@@ -255,6 +255,7 @@ static void show_failure(void *ctx, const ash_object *o, const ash_error *why)
     const copying *k = ctx;
     char *what = ash__sprintf("%s > %s", k->which->name, ash_object_name(o));
     ash_error err = *why;
+    ash__cmd_objects_error(&err);
     if (why->code == ASH_EEXISTS)
         (void)ash__fail(&err, ASH_EEXISTS, "%s; --replace replaces it", why->text);
     ash__progress_clear(k->all->progress);
@@ -273,7 +274,7 @@ static void report(const copying *k, const ash_object_copy_report *r)
         BSON_APPEND_INT64(&out, "bytes", r->bytes);
         BSON_APPEND_INT64(&out, "present", r->skipped);
         BSON_APPEND_INT64(&out, "failed", r->failed);
-        BSON_APPEND_ARRAY(&out, "lost", &k->lost);
+        BSON_APPEND_ARRAY(&out, "lost", k->which->lost);
         if (k->all->cmd->dry_run)
             BSON_APPEND_BOOL(&out, "dryRun", true);
         ash__progress_clear(k->all->progress);
@@ -319,43 +320,27 @@ static int bind_target(copying *k, ash_error *err)
         return rc;
     if (!missing) {
         /* Whether it is the same, making it tells. */
-        if (ash_object_manager_create(k->to_manager, &fitting, &k->op, NULL, &own) == ASH_EEXISTS)
+        if (ash_object_manager_create(k->to_manager, &fitting, &k->op, NULL, &own) == ASH_EEXISTS) {
+            ash__cmd_objects_error(&own);
             ash__cmd_note(c->cmd, "%s, and stays so", own.text);
+        }
         return 0;
     }
     return make_target(k, &fitting, err);
 }
 
-/* There is nothing to compare with: all of it would be copied. */
-static int count_all(copying *k, ash_object_copy_report *r, ash_error *err)
-{
-    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
-    ash_object_listing *l = NULL;
-    const ash_object *object = NULL;
-    int rc = ash_object_store_list(k->from, &o, &k->op, &l, err);
-    while (rc == 0) {
-        rc = ash_object_listing_next(l, &object, err);
-        if (rc != 0 || object == NULL)
-            break;
-        r->objects++;
-        r->bytes += ash_object_size(object);
-        (void)show(k, object);
-        rc = ash__cmd_check_interrupted(err);
-    }
-    ash_object_listing_free(l);
-    return rc;
-}
-
 static int copy_objects(copying *k, ash_object_copy_report *r, ash_error *err)
 {
     ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
-    copy_options(k->all, &o);
+    int rc = copy_options(k, &o, err);
+    if (rc != 0)
+        return rc;
     o.each = show;
     o.failed = show_failure;
     o.each_ctx = o.failed_ctx = k;
     o.progress = ash__cmd_objects_progress_fn;
     o.progress_ctx = &k->progress;
-    int rc = ash_object_store_copy(k->from, k->to, &o, &k->op, r, err);
+    rc = ash_object_store_copy(k->from, k->to, &o, &k->op, r, err);
     return rc == ASH_EPARTIAL ? 0 : rc;
 }
 
@@ -375,12 +360,10 @@ static int copy_store(ash_copy_objects *c, const struct ash_copy_object_store *w
     copying k;
     ash_object_copy_report r = ASH_OBJECT_COPY_REPORT_INIT;
     int rc = begin(&k, c, which, err);
-    if (rc == 0)
-        rc = find_losses(&k, err);
     if (rc == 0 && k.to_manager != NULL)
         rc = bind_target(&k, err);
     if (rc == 0)
-        rc = k.to != NULL ? copy_objects(&k, &r, err) : count_all(&k, &r, err);
+        rc = copy_objects(&k, &r, err);
     add_up(c, &r);
     if (rc == 0) {
         report(&k, &r);

@@ -27,6 +27,10 @@ typedef struct ash_copy_objects {
     int64_t stores, objects, versions, bytes, present, failed;
 } ash_copy_objects;
 
+/* Before there is a target.  ASH_ENOTFOUND: the source lacks one of the names; without names, it has
+ * none at all. */
+int ash__copy_objects_exist(const ash_cmd *from_cmd, const ash_cmd_objects *from,
+                            const char *const *names, int name_count, ash_error *err);
 /* Which there are, and what the target has no room for: each is told.  ASH_EUNSUPPORTED: something
  * would be lost, and nothing was written. */
 int ash__copy_objects_choose(ash_copy_objects *c, ash_error *err);

@@ -144,6 +144,8 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
 /* In place of ash_store_close: waits for the commands that use it through this one.  NULL is fine.
  */
 void ash__cmd_close_store(ash_store *store);
+/* Was a folder opened whose files may only be read? */
+bool ash__cmd_files_are_read_only(void);
 /* Is there a store in the folder, if it is one? */
 bool ash__cmd_store_is_there(const ash_cmd *cmd);
 /* For a dry run: as with ASH_CMD_READ, but a folder that ASH_CMD_WRITE would make is no error: *out

@@ -21,6 +21,12 @@ int ash__cmd_open_objects(const ash_cmd *cmd, enum ash_cmd_open how,
                           ash_error *err);
 void ash__cmd_close_objects(ash_cmd_objects *o);
 
+/* Fields of a configuration as the command's options are called: "--ttl, --keep".  What is none stays
+ * as it is.  Yours. */
+char *ash__cmd_objects_names(const bson_t *fields);
+/* The field that an error's text begins or ends with, likewise. */
+void ash__cmd_objects_error(ash_error *err);
+
 /* An ash_progress_fn for ash_object_store_copy; ctx is one of these, of one copy. */
 typedef struct ash_cmd_objects_progress {
     ash_progress *progress; /* of several copies, one after the other */

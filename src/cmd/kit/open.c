@@ -15,6 +15,7 @@
 
 #include <inttypes.h>
 #include <pwd.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +243,13 @@ static void tell_of(const ash_cmd *cmd, const char *uri, const ash_store_options
     ash__free(shown);
 }
 
+static atomic_bool files_are_read_only;
+
+bool ash__cmd_files_are_read_only(void)
+{
+    return atomic_load(&files_are_read_only);
+}
+
 /* Who may read a folder and not write to it can do what needs no more than that. */
 static int open_somehow(const ash_cmd *cmd, const char *uri, enum ash_cmd_open how,
                         ash_store_options *opts, ash_store **out, ash_error *err)
@@ -260,6 +268,8 @@ static int open_somehow(const ash_cmd *cmd, const char *uri, enum ash_cmd_open h
         rc = again == 0 ? 0 : first.code;
     }
     ash__free(folder);
+    if (opts->read_only || rc == ASH_EREADONLY)
+        atomic_store(&files_are_read_only, true);
     /* Others could not write through a store that is read only, and a server lets them in by its
      * own door. */
     if (rc == 0 && !opts->read_only && !opts->no_server)

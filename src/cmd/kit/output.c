@@ -131,8 +131,8 @@ int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
     if (err->code == ASH_ECORRUPT && !cmd->json && !atomic_flag_test_and_set(&hinted))
         fprintf(stderr, "%s`ashlar check --repair` copies what is whole into a new store\n",
                 checked ? "" : "`ashlar check` tells how far it goes; ");
-    /* Of an object store that is sealed the text has said all. */
-    if (err->code == ASH_EREADONLY && !cmd->json && strstr(err->text, "is sealed") == NULL)
+    /* Object stores refuse changes by the same code, for what they are. */
+    if (err->code == ASH_EREADONLY && !cmd->json && ash__cmd_files_are_read_only())
         fprintf(stderr,
                 "the files of the store, or their folder, may not be written to from here\n");
     return ash_error_exit_code(err->code);

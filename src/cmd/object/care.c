@@ -61,13 +61,18 @@ static void read_copy_options(const ash_cmd_object_run *r, ash_object_copy_optio
     o->dry_run = r->cmd->dry_run;
 }
 
-static int copy_into(ash_cmd_object_run *r, ash_object_store *target, ash_error *err)
+/* target NULL: it is not made yet. */
+static int copy_into(ash_cmd_object_run *r, ash_object_manager *m, ash_object_store *target,
+                     ash_error *err)
 {
+    ash_object_capabilities can = ASH_OBJECT_CAPABILITIES_INIT;
     ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
     ash_object_copy_report report = ASH_OBJECT_COPY_REPORT_INIT;
     ash_cmd_objects_progress p = {ash__progress_new(r->cmd, 0, 0), 0, 0};
     ash_cmd_object_teller teller = {r, r->cmd->dry_run ? "would copy" : "copied", p.progress};
     read_copy_options(r, &o);
+    if (m != NULL && ash_object_manager_capabilities(m, &can, NULL) == 0)
+        o.versions = o.versions && can.versions;
     o.each = ash__cmd_object_tell;
     o.failed = tell_failure;
     o.each_ctx = o.failed_ctx = &teller;
@@ -80,37 +85,21 @@ static int copy_into(ash_cmd_object_run *r, ash_object_store *target, ash_error 
     return rc;
 }
 
-/* There is no target yet, and none is made: all of it would be copied. */
-static int tell_all(ash_cmd_object_run *r, ash_error *err)
+/* The target's words may go elsewhere: what is lost is told by the options' names. */
+/* What the target's manager has no room for; before anything is made there. */
+static int tell_lost(const ash_cmd_object_run *r, ash_object_manager *m, ash_error *err)
 {
-    ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
-    ash_cmd_object_teller teller = {r, "would copy", NULL};
-    ash_object_listing *l = NULL;
-    const ash_object *object = NULL;
-    int64_t count = 0, bytes = 0;
-    o.prefix = ash__cmd_object_value(r, COPY_PREFIX);
-    int rc = ash_object_store_list(r->objects, &o, &r->op, &l, err);
-    while (rc == 0) {
-        rc = ash_object_listing_next(l, &object, err);
-        if (rc != 0 || object == NULL)
-            break;
-        count++;
-        bytes += ash_object_size(object);
-        (void)ash__cmd_object_tell(&teller, object);
+    ash_object_copy_options o = ASH_OBJECT_COPY_OPTIONS_INIT;
+    bson_t lost = BSON_INITIALIZER;
+    read_copy_options(r, &o);
+    int rc = ash_object_store_losses(r->objects, m, &o, &r->op, &lost, err);
+    if (rc == 0 && !bson_empty(&lost)) {
+        char *names = ash__cmd_objects_names(&lost);
+        ash__cmd_warn(r->cmd, "the target cannot keep %s, and gets the rest", names);
+        ash__free(names);
     }
-    ash_object_listing_free(l);
-    if (rc == 0)
-        say_count(r, "copied", count, bytes);
+    bson_destroy(&lost);
     return rc;
-}
-
-static void tell_lost(const ash_cmd_object_run *r, const bson_t *lost)
-{
-    bson_iter_t it;
-    if (bson_iter_init(&it, lost))
-        while (bson_iter_next(&it))
-            ash__cmd_note(r->cmd, "the target cannot keep the store's %s",
-                          bson_iter_utf8(&it, NULL));
 }
 
 /* As the source is, but for what only its backend has. */
@@ -119,34 +108,34 @@ static int make_target(ash_cmd_object_run *r, ash_object_manager *m, const char 
 {
     ash_object_config source = ASH_OBJECT_CONFIG_INIT, c = ASH_OBJECT_CONFIG_INIT;
     ash_object_status *st = NULL;
-    bson_t lost = BSON_INITIALIZER;
     int rc = ash_object_store_status(r->objects, &r->op, &st, err);
     if (rc == 0)
         rc = ash_object_status_config(st, &source, err);
     if (rc == 0)
         rc = ash_object_config_fit(&source, m, ash__cmd_object_value(r, COPY_NO_HISTORY) == NULL,
-                                   &c, &lost, err);
-    tell_lost(r, &lost);
+                                   &c, NULL, err);
     c.name = name;
     if (rc == 0)
         rc = ash_object_manager_create(m, &c, &r->op, out, err);
-    bson_destroy(&lost);
     ash_object_status_free(st);
     return rc;
 }
 
-/* m NULL: there is no store yet that it could be in. */
+/* m NULL: there is no store yet that it could be in.  In a dry run none is made. */
 static int copy_to(ash_cmd_object_run *r, ash_object_manager *m, const char *name, ash_error *err)
 {
     ash_object_store *target = NULL;
     ash_error own = ASH_ERROR_INIT;
-    int rc = m != NULL ? ash_object_manager_bind(m, name, &r->op, &target, &own) : ASH_ENOTFOUND;
-    if (rc == ASH_ENOTFOUND && r->cmd->dry_run)
-        return tell_all(r, err);
-    rc =
-        rc == ASH_ENOTFOUND ? make_target(r, m, name, &target, err) : ash__unless(0, rc, &own, err);
+    int rc = m != NULL ? tell_lost(r, m, err) : 0;
+    if (rc != 0)
+        return rc;
+    rc = m != NULL ? ash_object_manager_bind(m, name, &r->op, &target, &own) : ASH_ENOTFOUND;
+    if (rc == ASH_ENOTFOUND && !r->cmd->dry_run)
+        rc = make_target(r, m, name, &target, err);
+    else
+        rc = ash__unless(ASH_ENOTFOUND, rc, &own, err);
     if (rc == 0)
-        rc = copy_into(r, target, err);
+        rc = copy_into(r, m, target, err);
     ash_object_store_close(target);
     return rc;
 }
@@ -196,7 +185,10 @@ const ash_cmd_verb ash__cmd_object_copy = {
         "are compared on both sides; what\n"
         "is there already is left alone, so that the same line goes on after an interruption.  "
         "Earlier versions go along where\n"
-        "TARGET keeps them.  `ashlar copy --objects` copies all stores at once.",
+        "TARGET keeps them.  What it has no room for is told before anything is made there.  "
+        "`ashlar "
+        "copy --objects` copies all\n"
+        "stores at once.",
     .options = copy_options,
     .min_words = 1,
     .max_words = 2,
@@ -317,40 +309,97 @@ const ash_cmd_verb ash__cmd_object_prune = {
 
 /* ---- sweep ---- */
 
-enum { SWEEP_MIN_AGE = ASH_CMD_OBJECT_FIRST_OPTION };
+enum { SWEEP_MIN_AGE = ASH_CMD_OBJECT_FIRST_OPTION, SWEEP_FORCE };
 static const ash_cmd_option sweep_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
-    [SWEEP_MIN_AGE] = {0, "min-age", "TIME", "of bytes that nobody has (default: 24h)"},
+    [SWEEP_MIN_AGE] = {0, "min-age", "TIME", "of bytes that nobody has, from 1m on (default: 24h)"},
+    [SWEEP_FORCE] = {'f', "force", NULL, "bytes of any age, when nobody puts"},
     ASH_CMD_OBJECT_NO_OPTION,
 };
+
+enum { SWEEP_LEAST_S = 60 };
+
+static int read_age(const ash_cmd_object_run *r, int64_t *age_s)
+{
+    const char *age = ash__cmd_object_value(r, SWEEP_MIN_AGE);
+    bool force = ash__cmd_object_value(r, SWEEP_FORCE) != NULL;
+    if (force && age != NULL)
+        return ash__cmd_usage(r->cmd, "--force takes bytes of any age: it does not go with "
+                                      "--min-age");
+    *age_s = force ? -1 : 0;
+    int status = age != NULL ? ash__cmd_age(r->cmd, "min-age", age, 0, INT64_C(1) << 40, age_s) : 0;
+    if (status == 0 && age != NULL && *age_s < SWEEP_LEAST_S)
+        return ash__cmd_usage(r->cmd,
+                              "--min-age takes at least 1m, since a put that goes on may be quiet "
+                              "for a while, and would lose its bytes; --force takes bytes of any "
+                              "age, when nobody puts");
+    return status;
+}
+
+/* What is passed over for its age takes its place all the same. */
+static int add_young(ash_cmd_object_run *r, const ash_object_sweep_options *how,
+                     const ash_object_sweep_report *found, ash_object_sweep_report *young,
+                     ash_error *err)
+{
+    ash_object_sweep_options all = *how;
+    if (how->min_age_s < 0)
+        return 0;
+    all.dry_run = true;
+    all.min_age_s = -1;
+    int rc = ash_object_store_sweep(r->objects, &all, &r->op, young, err);
+    if (rc == 0 && how->dry_run) {
+        young->orphans -= found->orphans;
+        young->bytes -= found->bytes;
+    }
+    return rc;
+}
+
+static void say_swept(const ash_cmd_object_run *r, const ash_object_sweep_report *s,
+                      const ash_object_sweep_report *young)
+{
+    char size[32];
+    ash__cmd_print_size(size, sizeof size, s->bytes);
+    ash__cmd_say(r->cmd,
+                 "%s: %" PRId64 " without an object (%s), %" PRId64 " expired, %" PRId64
+                 " of deleted objects",
+                 r->cmd->dry_run ? "would go" : "went", s->orphans, size, s->expired,
+                 s->tombstones);
+    ash__cmd_print_size(size, sizeof size, young->bytes);
+    if (young->orphans > 0)
+        ash__cmd_say(r->cmd,
+                     "%s: %" PRId64 " without an object (%s), too young to tell from a put that "
+                     "goes on: --min-age",
+                     r->cmd->dry_run ? "would stay" : "stayed", young->orphans, size);
+}
+
+static void emit_swept(const ash_cmd_object_run *r, const ash_object_sweep_report *s,
+                       const ash_object_sweep_report *young)
+{
+    bson_t out = BSON_INITIALIZER;
+    BCON_APPEND(&out, "orphans", BCON_INT64(s->orphans), "bytes", BCON_INT64(s->bytes), "expired",
+                BCON_INT64(s->expired), "tombstones", BCON_INT64(s->tombstones), "young",
+                BCON_INT64(young->orphans), "youngBytes", BCON_INT64(young->bytes), "dryRun",
+                BCON_BOOL(r->cmd->dry_run));
+    ash__cmd_emit(&out);
+    bson_destroy(&out);
+}
 
 static int sweep(ash_cmd_object_run *r, ash_error *err)
 {
     ash_object_sweep_options o = ASH_OBJECT_SWEEP_OPTIONS_INIT;
     ash_object_sweep_report s = ASH_OBJECT_SWEEP_REPORT_INIT;
-    bson_t out = BSON_INITIALIZER;
-    int64_t age_ms = 0;
-    char size[32];
+    ash_object_sweep_report young = ASH_OBJECT_SWEEP_REPORT_INIT;
     o.dry_run = r->cmd->dry_run;
-    int rc = ash__cmd_object_time(r, SWEEP_MIN_AGE, &age_ms);
-    o.min_age_s = age_ms / 1000;
+    int rc = read_age(r, &o.min_age_s);
     if (rc == 0)
         rc = ash_object_store_sweep(r->objects, &o, &r->op, &s, err);
-    if (rc != 0)
-        return rc;
-    ash__cmd_print_size(size, sizeof size, s.bytes);
-    BCON_APPEND(&out, "orphans", BCON_INT64(s.orphans), "bytes", BCON_INT64(s.bytes), "expired",
-                BCON_INT64(s.expired), "tombstones", BCON_INT64(s.tombstones), "dryRun",
-                BCON_BOOL(o.dry_run));
-    if (r->cmd->json)
-        ash__cmd_emit(&out);
-    else
-        ash__cmd_say(r->cmd,
-                     "%s: %" PRId64 " without an object (%s), %" PRId64 " expired, %" PRId64
-                     " of deleted objects",
-                     o.dry_run ? "would go" : "went", s.orphans, size, s.expired, s.tombstones);
-    bson_destroy(&out);
-    return 0;
+    if (rc == 0)
+        rc = add_young(r, &o, &s, &young, err);
+    if (rc == 0 && r->cmd->json)
+        emit_swept(r, &s, &young);
+    else if (rc == 0)
+        say_swept(r, &s, &young);
+    return rc;
 }
 
 static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
@@ -361,10 +410,12 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_object_sweep = {
     .name = "object sweep",
     .group = "objects",
-    .synopsis = "[--min-age TIME] STORE",
+    .synopsis = "[--min-age TIME | --force] STORE",
     .summary = "remove what nobody has any more",
     .details = "Objects whose time is over, deleted ones that are to be forgotten, and bytes whose "
-               "putting was never finished.",
+               "putting was never finished: those that\n"
+               "have been there for --min-age, since younger ones may be of a put that goes on.  "
+               "What stays for that reason is told.",
     .options = sweep_options,
     .min_words = 1,
     .max_words = 1,

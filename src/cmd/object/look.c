@@ -109,7 +109,8 @@ const ash_cmd_verb ash__cmd_object_search = {
     .synopsis = "[--tag TAG]... [--metadata KEY=VALUE]... [--names] [--limit N] STORE [FILTER]",
     .summary = "find objects by what is said of them",
     .details = "FILTER is MongoDB's, in JSON, over the fields that `object info --json` shows: "
-               "'{\"size\": {\"$gt\": 1000}}'.",
+               "'{\"size\": {\"$gt\": 1000}}'.  The size of chunks\n"
+               "is options.max_chunk_size there.",
     .options = search_options,
     .min_words = 1,
     .max_words = 2,
@@ -143,15 +144,15 @@ static const char *const kinds[] = {
 
 static void emit_event(const ash_object_event *e)
 {
-    bson_t out = BSON_INITIALIZER, view;
+    bson_t out = BSON_INITIALIZER, inner;
     BSON_APPEND_UTF8(&out, "event", kinds[e->kind]);
     if (e->name != NULL)
         BSON_APPEND_UTF8(&out, "name", e->name);
     BSON_APPEND_BOOL(&out, "initial", e->initial);
     if (e->object != NULL) {
-        ash_doc doc = ash_object_document(e->object);
-        if (bson_init_static(&view, doc.data, doc.len))
-            BSON_APPEND_DOCUMENT(&out, "object", &view);
+        BSON_APPEND_DOCUMENT_BEGIN(&out, "object", &inner);
+        ash__cmd_object_json(e->object, &inner);
+        bson_append_document_end(&out, &inner);
     }
     ash__cmd_emit(&out);
     bson_destroy(&out);

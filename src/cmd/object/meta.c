@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static void add_text(bson_t *array, const char *value)
+void ash__cmd_object_add_text(bson_t *array, const char *value)
 {
     char buf[12];
     const char *key;
@@ -42,8 +42,8 @@ static bool add_header(const char *text, bson_t *headers)
     char *name = ash__strndup(text, (size_t)(at - text));
     if (bson_iter_init_find(&it, headers, name) && bson_iter_recurse(&it, &in))
         while (bson_iter_next(&in))
-            add_text(&values, bson_iter_utf8(&in, NULL));
-    add_text(&values, at + 1 + strspn(at + 1, " "));
+            ash__cmd_object_add_text(&values, bson_iter_utf8(&in, NULL));
+    ash__cmd_object_add_text(&values, at + 1 + strspn(at + 1, " "));
     bson_copy_to_excluding_noinit(headers, &others, name, NULL);
     BSON_APPEND_ARRAY(&others, name, &values);
     bson_destroy(headers);
@@ -70,7 +70,7 @@ static int read_given(const ash_cmd_object_run *r, ash_cmd_object_said *out)
         } else if (option == ASH_CMD_OBJECT_TAG) {
             out->meta.tags = &out->tags;
             if (value[0] != '\0')
-                add_text(&out->tags, value);
+                ash__cmd_object_add_text(&out->tags, value);
         }
     }
     return 0;
@@ -107,8 +107,10 @@ static int change_meta(ash_cmd_object_run *r, const char *name, const ash_object
 {
     ash_object *o = NULL;
     int rc = ash_object_store_update_meta(r->objects, name, meta, NULL, &r->op, &o, err);
-    if (rc == 0 && !ash__cmd_object_emit(r, o))
-        ash__cmd_say(r->cmd, "changed %s", ash_object_name(o));
+    if (rc == 0 && !ash__cmd_object_emit(r, o) && meta->name != NULL)
+        ash__cmd_say(r->cmd, "renamed %s to %s", name, ash_object_name(o));
+    else if (rc == 0)
+        ash__cmd_say(r->cmd, "changed %s", name);
     ash_object_free(o);
     return rc;
 }

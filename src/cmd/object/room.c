@@ -88,8 +88,10 @@ static int run(ash_cmd_object_run *r, enum ash_cmd_open how, bool bound, ash_cmd
         status = bind(r, &err);
     if (status == 0)
         status = work(r, &err);
-    if (status < 0)
+    if (status < 0) {
+        ash__cmd_objects_error(&err);
         status = ash__cmd_fail(r->cmd, NULL, &err);
+    }
     ash_object_store_close(r->objects);
     ash_object_store_close(r->archive);
     ash__cmd_close_objects(&r->here);

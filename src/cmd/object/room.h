@@ -48,6 +48,7 @@ enum {
 /* The verbs, in the order of the help. */
 #define ASH_CMD_OBJECT_VERBS(X)                                                                    \
     X(add)                                                                                         \
+    X(edit)                                                                                        \
     X(ls)                                                                                          \
     X(info)                                                                                        \
     X(status)                                                                                      \
@@ -114,13 +115,18 @@ int ash__cmd_object_read_said(const ash_cmd_object_run *r, ash_cmd_object_said *
 void ash__cmd_object_said_release(ash_cmd_object_said *s);
 /* Puts "K=V" into the map, whose K it takes the place of; false: there is no K and '='. */
 bool ash__cmd_object_pair(const char *text, bson_t *map);
+/* Behind what the array has. */
+void ash__cmd_object_add_text(bson_t *array, const char *value);
 
 /* ---- showing (show.c) ---- */
 
+/* Appends the object's fields, as --json shows them. */
+void ash__cmd_object_json(const ash_object *o, bson_t *out);
 /* With --json the object, and true. */
 bool ash__cmd_object_emit(const ash_cmd_object_run *r, const ash_object *o);
 void ash__cmd_object_line(const ash_cmd_object_run *r, const ash_object *o); /* of a listing */
 void ash__cmd_object_show(const ash_cmd_object_run *r, const ash_object *o); /* all of it */
+int ash__cmd_object_tell_status(ash_cmd_object_run *r, ash_object_store *s, ash_error *err);
 void ash__cmd_object_show_status(const ash_cmd_object_run *r, const ash_object_status *st);
 void ash__cmd_object_status_line(const ash_cmd_object_run *r, const ash_object_status *st);
 /* The listing to its end, by lines; frees it.  shown: how many there were, or NULL. */

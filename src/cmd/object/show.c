@@ -7,15 +7,43 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool ash__cmd_object_emit(const ash_cmd_object_run *r, const ash_object *o)
+/* Stored, a field is called as the ADR has it; in --json all words are joined as elsewhere. */
+static void append_options(const bson_iter_t *options, bson_t *out)
+{
+    bson_t inner;
+    bson_iter_t it;
+    BSON_APPEND_DOCUMENT_BEGIN(out, "options", &inner);
+    if (bson_iter_recurse(options, &it))
+        while (bson_iter_next(&it)) {
+            bool size = strcmp(bson_iter_key(&it), "max_chunk_size") == 0;
+            bson_append_iter(&inner, size ? "maxChunkSize" : NULL, size ? -1 : 0, &it);
+        }
+    bson_append_document_end(out, &inner);
+}
+
+void ash__cmd_object_json(const ash_object *o, bson_t *out)
 {
     ash_doc doc = ash_object_document(o);
-    bson_t view;
-    if (!r->cmd->json)
-        return false;
-    if (bson_init_static(&view, doc.data, doc.len))
-        ash__cmd_emit(&view);
-    return true;
+    bson_iter_t it;
+    if (!bson_iter_init_from_data(&it, doc.data, doc.len))
+        return;
+    while (bson_iter_next(&it)) {
+        if (strcmp(bson_iter_key(&it), "options") == 0 && BSON_ITER_HOLDS_DOCUMENT(&it))
+            append_options(&it, out);
+        else
+            bson_append_iter(out, NULL, 0, &it);
+    }
+}
+
+bool ash__cmd_object_emit(const ash_cmd_object_run *r, const ash_object *o)
+{
+    bson_t out = BSON_INITIALIZER;
+    if (r->cmd->json) {
+        ash__cmd_object_json(o, &out);
+        ash__cmd_emit(&out);
+    }
+    bson_destroy(&out);
+    return r->cmd->json;
 }
 
 static void field(const char *name, const char *value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* add, ls, info, status, seal, rm: stores, and what is in them. */
+/* ls, info, status, seal, rm: stores, and what is in them. */
 #include "cmd/object/room.h"
 
 #include "base/mem.h"
@@ -7,170 +7,6 @@
 #include <string.h>
 
 static const ash_cmd_option plain_options[] = {ASH_CMD_OBJECT_OPTIONS, ASH_CMD_OBJECT_NO_OPTION};
-
-/* ---- add ---- */
-
-enum {
-    ADD_TTL = ASH_CMD_OBJECT_FIRST_OPTION,
-    ADD_REPLICAS,
-    ADD_MAX_BUCKET_SIZE,
-    ADD_DESCRIPTION,
-    ADD_STORAGE,
-    ADD_TAGS,
-    ADD_CLUSTER,
-    ADD_METADATA,
-    ADD_COMPRESS,
-    ADD_KEEP,
-    ADD_KEEP_WITHIN,
-    ADD_TOMBSTONES,
-    ADD_MAX_OBJECT_SIZE,
-    ADD_MAX_OBJECTS,
-    ADD_CHUNK_SIZE,
-    ADD_DIGEST
-};
-static const ash_cmd_option add_options[] = {
-    ASH_CMD_OBJECT_OPTIONS,
-    [ADD_TTL] = {0, "ttl", "TIME", "how long objects live, as in 12h or 30d"},
-    [ADD_REPLICAS] = {0, "replicas", "N", "of the data (JetStream)"},
-    [ADD_MAX_BUCKET_SIZE] = {0, "max-bucket-size", "BYTES",
-                             "of all that the store holds, as in 10G"},
-    [ADD_DESCRIPTION] = {0, "description", "TEXT", "what it is for"},
-    [ADD_STORAGE] = {0, "storage", "KIND", "file or memory (JetStream)", .choices = "file memory"},
-    [ADD_TAGS] = {0, "tags", "TAG",
-                  "of servers to place it on (JetStream); may be given repeatedly"},
-    [ADD_CLUSTER] = {0, "cluster", "NAME", "to place it on (JetStream)"},
-    [ADD_METADATA] = {0, "metadata", "KEY=VALUE", "of the store; may be given repeatedly"},
-    [ADD_COMPRESS] = {0, "compress", NULL, "what is stored"},
-    [ADD_KEEP] = {0, "keep", "N", "how many earlier versions of each object are kept, or all"},
-    [ADD_KEEP_WITHIN] = {0, "keep-within", "TIME",
-                         "earlier versions that were current within that time are kept, too"},
-    [ADD_TOMBSTONES] = {0, "tombstones", "TIME", "forget deleted objects after it"},
-    [ADD_MAX_OBJECT_SIZE] = {0, "max-object-size", "BYTES", "of each object"},
-    [ADD_MAX_OBJECTS] = {0, "max-objects", "N", "in the store"},
-    [ADD_CHUNK_SIZE] = {0, "chunk-size", "BYTES", "of objects that say nothing (default: 128k)"},
-    [ADD_DIGEST] = {0, "digest", "KIND", "likewise (default: sha256)",
-                    .choices = "sha256 sha1 md5"},
-    ASH_CMD_OBJECT_NO_OPTION,
-};
-
-static int read_sizes(const ash_cmd_object_run *r, ash_object_config *c)
-{
-    int64_t n = 0, chunk = 0;
-    int status = ash__cmd_object_time(r, ADD_TTL, &c->ttl_ms);
-    if (status == 0)
-        status = ash__cmd_object_bytes(r, ADD_MAX_BUCKET_SIZE, &c->max_bytes);
-    if (status == 0)
-        status = ash__cmd_object_bytes(r, ADD_MAX_OBJECT_SIZE, &c->max_object_bytes);
-    if (status == 0)
-        status = ash__cmd_object_bytes(r, ADD_CHUNK_SIZE, &chunk);
-    if (status == 0)
-        status = ash__cmd_object_number(r, ADD_MAX_OBJECTS, 0, INT64_MAX, &c->max_objects);
-    if (status == 0)
-        status = ash__cmd_object_number(r, ADD_REPLICAS, 1, 5, &n);
-    if (status == 0)
-        status = ash__cmd_object_time(r, ADD_KEEP_WITHIN, &c->keep_within_ms);
-    if (status == 0)
-        status = ash__cmd_object_time(r, ADD_TOMBSTONES, &c->tombstone_ttl_ms);
-    c->replicas = (int32_t)n;
-    c->chunk_size = chunk < INT32_MAX ? (int32_t)chunk : INT32_MAX;
-    return status;
-}
-
-static int read_kinds(const ash_cmd_object_run *r, ash_object_config *c)
-{
-    const char *storage = ash__cmd_object_value(r, ADD_STORAGE),
-               *keep = ash__cmd_object_value(r, ADD_KEEP);
-    const char *digest = ash__cmd_object_value(r, ADD_DIGEST);
-    int64_t n = 0;
-    if (storage != NULL && storage[0] != 'f' && storage[0] != 'm')
-        return ash__cmd_usage(r->cmd, "--storage takes file or memory, not \"%s\"", storage);
-    if (storage != NULL && storage[0] == 'm')
-        c->storage = ASH_OBJECT_STORAGE_MEMORY;
-    if (digest != NULL)
-        c->digest = strcmp(digest, "sha256") == 0 ? ASH_DIGEST_SHA256
-                    : strcmp(digest, "sha1") == 0 ? ASH_DIGEST_SHA1
-                    : strcmp(digest, "md5") == 0  ? ASH_DIGEST_MD5
-                                                  : 0;
-    if (digest != NULL && c->digest == 0)
-        return ash__cmd_usage(r->cmd, "--digest takes sha256, sha1 or md5, not \"%s\"", digest);
-    if (keep != NULL && strcmp(keep, "all") == 0) {
-        c->keep_last = -1;
-        return 0;
-    }
-    int status = ash__cmd_object_number(r, ADD_KEEP, 0, INT32_MAX, &n);
-    c->keep_last = (int32_t)n;
-    return status;
-}
-
-static int read_lists(const ash_cmd_object_run *r, bson_t *metadata, bson_t *tags)
-{
-    for (int i = 0; i < r->args->given_count; i++) {
-        int option = r->args->given[i].option;
-        const char *value = r->args->given[i].value;
-        char buf[12];
-        const char *key;
-        if (option == ADD_METADATA && !ash__cmd_object_pair(value, metadata))
-            return ash__cmd_usage(r->cmd, "--metadata takes KEY=VALUE, not \"%s\"", value);
-        if (option == ADD_TAGS) {
-            bson_uint32_to_string(bson_count_keys(tags), &key, buf, sizeof buf);
-            BSON_APPEND_UTF8(tags, key, value);
-        }
-    }
-    return 0;
-}
-
-static int show_status(ash_cmd_object_run *r, ash_object_store *s, ash_error *err)
-{
-    ash_object_status *st = NULL;
-    int rc = ash_object_store_status(s, &r->op, &st, err);
-    if (rc == 0)
-        ash__cmd_object_show_status(r, st);
-    ash_object_status_free(st);
-    return rc;
-}
-
-static int add(ash_cmd_object_run *r, ash_error *err)
-{
-    ash_object_config c = ASH_OBJECT_CONFIG_INIT;
-    bson_t metadata = BSON_INITIALIZER, tags = BSON_INITIALIZER;
-    ash_object_store *s = NULL;
-    c.name = r->args->words[0];
-    c.description = ash__cmd_object_value(r, ADD_DESCRIPTION);
-    c.cluster = ash__cmd_object_value(r, ADD_CLUSTER);
-    c.compression = ash__cmd_object_value(r, ADD_COMPRESS) != NULL;
-    c.metadata = &metadata;
-    c.placement_tags = &tags;
-    int rc = read_sizes(r, &c);
-    if (rc == 0)
-        rc = read_kinds(r, &c);
-    if (rc == 0)
-        rc = read_lists(r, &metadata, &tags);
-    if (rc == 0)
-        rc = ash_object_manager_create(r->manager, &c, &r->op, &s, err);
-    if (rc == 0)
-        rc = show_status(r, s, err);
-    ash_object_store_close(s);
-    bson_destroy(&metadata);
-    bson_destroy(&tags);
-    return rc;
-}
-
-static int run_add(ash_cmd *cmd, const ash_cmd_args *args)
-{
-    return ash__cmd_object_run_unbound(cmd, ASH_CMD_WRITE, args, add);
-}
-
-const ash_cmd_verb ash__cmd_object_add = {
-    .name = "object add",
-    .group = "objects",
-    .synopsis = "[OPTION]... STORE",
-    .summary = "make an object store",
-    .details = "One that is there with the same configuration is no error.",
-    .options = add_options,
-    .min_words = 1,
-    .max_words = 1,
-    .run = run_add,
-};
 
 /* ---- ls ---- */
 
@@ -241,6 +77,16 @@ const ash_cmd_verb ash__cmd_object_ls = {
 
 /* ---- info, status ---- */
 
+int ash__cmd_object_tell_status(ash_cmd_object_run *r, ash_object_store *s, ash_error *err)
+{
+    ash_object_status *st = NULL;
+    int rc = ash_object_store_status(s, &r->op, &st, err);
+    if (rc == 0)
+        ash__cmd_object_show_status(r, st);
+    ash_object_status_free(st);
+    return rc;
+}
+
 enum { INFO_REVISION = ASH_CMD_OBJECT_FIRST_OPTION, INFO_DELETED, INFO_FOLLOW, INFO_ADR };
 static const ash_cmd_option info_options[] = {
     ASH_CMD_OBJECT_OPTIONS,
@@ -268,7 +114,7 @@ static int info(ash_cmd_object_run *r, ash_error *err)
     ash_object *object = NULL;
     int64_t revision = 0;
     if (r->args->count < 2)
-        return show_status(r, r->objects, err);
+        return ash__cmd_object_tell_status(r, r->objects, err);
     o.deleted = ash__cmd_object_value(r, INFO_DELETED) != NULL;
     o.follow = ash__cmd_object_value(r, INFO_FOLLOW) != NULL;
     int rc = ash__cmd_object_number(r, INFO_REVISION, 1, INT64_MAX, &revision);
@@ -301,7 +147,7 @@ const ash_cmd_verb ash__cmd_object_info = {
 
 static int status(ash_cmd_object_run *r, ash_error *err)
 {
-    return show_status(r, r->objects, err);
+    return ash__cmd_object_tell_status(r, r->objects, err);
 }
 
 static int run_status(ash_cmd *cmd, const ash_cmd_args *args)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cmd/kit/folder.h"
+#include "cmd/store/archived.h"
 #include "cmd/store/repair.h"
 
 #include <inttypes.h>
@@ -204,7 +205,7 @@ static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,
         bson_destroy(&report);
     }
     bson_destroy(action);
-    return rc;
+    return rc == 0 ? ash__cmd_check_archived(cmd, store, err) : rc;
 }
 
 static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
@@ -256,7 +257,10 @@ const ash_cmd_verb ash__cmd_check = {
         "Reads everything: metadata, indexes, free space, and every payload against its "
         "checksum.  Exit status 7 when\n"
         "something is wrong; each finding is a line, which names the file and the chunk that a "
-        "damaged payload belongs to.\n\n"
+        "damaged payload belongs to.  Where that is sound, objects whose bytes are in an archive "
+        "beside "
+        "their store are looked\n"
+        "for there, and those that are missing are named.\n\n"
         "--repair reads everything first, and copies nothing when the store is sound and was "
         "shut down properly "
         "(unless --force is\n"

@@ -274,6 +274,7 @@ static int code_of_answer(int number, int64_t code)
         return ASH_ENOSPC;
     case ASH_JS_SEALED:
         return ASH_EREADONLY;
+    case ASH_JS_NO_REPLICAS:
     case ASH_JS_NOT_ENABLED:
     case ASH_JS_NOT_ENABLED_FOR_ACCOUNT:
         return ASH_EUNSUPPORTED;
@@ -355,17 +356,33 @@ int ash__js_ask(ash_js *js, natsMsg *message, const ash_op *op, natsMsg **answer
     return s == NATS_OK ? 0 : ash__js_fail_status(s, "to ask", err);
 }
 
-int ash__js_ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **answer, int *number,
-                     ash_error *err)
+static int ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_js_answer *out,
+                    ash_error *err)
 {
     natsMsg *got = NULL;
-    *number = 0;
     int rc = ash__js_ask(js, message, op, &got, err);
     if (rc == 0)
-        rc = ash__json_parse(natsMsg_GetData(got), (size_t)natsMsg_GetDataLength(got), answer, err);
+        rc = ash__json_parse(natsMsg_GetData(got), (size_t)natsMsg_GetDataLength(got), &out->json,
+                             err);
     if (rc == 0)
-        rc = ash__js_answer_error(*answer, number, err);
+        rc = ash__js_answer_error(out->json, &out->number, err);
     natsMsg_Destroy(got);
+    return rc;
+}
+
+int ash__js_request_once(ash_js *js, const char *verb, const ash_buffer *body, const ash_op *op,
+                         ash_js_answer *out, ash_error *err)
+{
+    char *subject = ash__sprintf("%s.%s", js->api, verb);
+    natsMsg *message = NULL;
+    *out = (ash_js_answer){NULL, 0};
+    natsStatus s =
+        natsMsg_Create(&message, subject, NULL, body != NULL ? (const char *)body->data : NULL,
+                       body != NULL ? (int)body->len : 0);
+    int rc =
+        s == NATS_OK ? ask_once(js, message, op, out, err) : ash__js_fail_status(s, "to ask", err);
+    natsMsg_Destroy(message);
+    ash__free(subject);
     return rc;
 }
 
@@ -373,29 +390,17 @@ int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op
                     ash_json **answer, ash_error *err)
 {
     int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
-    char *subject = ash__sprintf("%s.%s", js->api, verb);
-    natsMsg *message = NULL;
-    ash_json *got = NULL;
-    int told = 0, rc = 0;
-    natsStatus s =
-        natsMsg_Create(&message, subject, NULL, body != NULL ? (const char *)body->data : NULL,
-                       body != NULL ? (int)body->len : 0);
-
-    if (s != NATS_OK)
-        rc = ash__js_fail_status(s, "to ask", err);
-    while (message != NULL) {
-        ash__json_free(got);
-        got = NULL;
-        rc = ash__js_ask_once(js, message, op, &got, &told, err);
-        if (rc == 0 || !ash__js_is_passing(rc, told) || ash__js_pause(op, give_up, NULL) != 0)
-            break;
-    }
-    natsMsg_Destroy(message);
-    ash__free(subject);
+    ash_js_answer got = {NULL, 0};
+    int rc = 0;
+    do {
+        ash__json_free(got.json);
+        rc = ash__js_request_once(js, verb, body, op, &got, err);
+    } while (rc != 0 && ash__js_is_passing(rc, got.number) &&
+             ash__js_pause(op, give_up, NULL) == 0);
     if (answer != NULL)
-        *answer = got;
+        *answer = got.json;
     else
-        ash__json_free(got);
+        ash__json_free(got.json);
     return rc;
 }
 

@@ -38,6 +38,7 @@ enum {
     ASH_JS_STREAM_NAME_IN_USE = 10058,
     ASH_JS_STREAM_NOT_FOUND = 10059,
     ASH_JS_WRONG_LAST_SEQUENCE = 10071,
+    ASH_JS_NO_REPLICAS = 10074, /* a server by itself has none */
     ASH_JS_NOT_ENABLED = 10076,
     ASH_JS_STORE_FAILED = 10077, /* a limit of the stream */
     ASH_JS_SEALED = 10109
@@ -82,6 +83,13 @@ int ash__js_pause(const ash_op *op, int64_t give_up_ms, ash_error *err);
  * yours, ash__json_free(), also after a failure, where it has the error's number; or NULL. */
 int ash__js_request(ash_js *js, const char *verb, ash_buffer *body, const ash_op *op,
                     ash_json **answer, ash_error *err);
+/* The same, tried once. */
+typedef struct ash_js_answer {
+    ash_json *json; /* yours, as above */
+    int number;     /* the err_code of what was refused, else 0 */
+} ash_js_answer;
+int ash__js_request_once(ash_js *js, const char *verb, const ash_buffer *body, const ash_op *op,
+                         ash_js_answer *out, ash_error *err);
 /* A request whose answer comes in pages. */
 typedef struct ash_js_paged {
     const char *verb;
@@ -92,9 +100,6 @@ typedef struct ash_js_paged {
 } ash_js_paged;
 /* Page by page, until all of the answer's `total` were taken or a page has none. */
 int ash__js_each_page(ash_js *js, const ash_js_paged *p, const ash_op *op, ash_error *err);
-/* The message, tried once.  *number: the err_code of what was refused. */
-int ash__js_ask_once(ash_js *js, natsMsg *message, const ash_op *op, ash_json **answer, int *number,
-                     ash_error *err);
 /* The err_code in an answer; 0: none. */
 int ash__js_number(const ash_json *answer);
 /* The message whole, tried once: for direct gets. */

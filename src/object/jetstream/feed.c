@@ -105,26 +105,22 @@ static int try_consumer(ash_js_feed *f, const ash_op *op, uint64_t *pending, int
                         ash_error *err)
 {
     ash_buffer body = ASH_BUFFER_INIT;
-    natsMsg *message = NULL;
-    ash_json *answer = NULL;
-    *number = 0;
+    ash_js_answer answer = {NULL, 0};
     int rc = subscribe(f, err);
     if (rc == 0) {
-        char *to = ash__sprintf("%s.CONSUMER.CREATE.%s", f->stream.js->api, f->stream.name);
+        char *verb = ash__sprintf("CONSUMER.CREATE.%s", f->stream.name);
         put_request(f, &body);
-        natsStatus s = natsMsg_Create(&message, to, NULL, (const char *)body.data, (int)body.len);
-        rc = s == NATS_OK ? ash__js_ask_once(f->stream.js, message, op, &answer, number, err)
-                          : ash__js_fail_status(s, "to ask", err);
-        ash__free(to);
+        rc = ash__js_request_once(f->stream.js, verb, &body, op, &answer, err);
+        ash__free(verb);
     }
+    *number = answer.number;
     if (rc == 0) {
-        const char *name = ash__json_text(answer, "name", NULL);
+        const char *name = ash__json_text(answer.json, "name", NULL);
         f->consumer = name != NULL ? ash__strdup(name) : NULL;
-        *pending = ash__json_unsigned(answer, "num_pending", 0) +
-                   ash__json_unsigned(ash__json_get(answer, "delivered"), "consumer_seq", 0);
+        *pending = ash__json_unsigned(answer.json, "num_pending", 0) +
+                   ash__json_unsigned(ash__json_get(answer.json, "delivered"), "consumer_seq", 0);
     }
-    natsMsg_Destroy(message);
-    ash__json_free(answer);
+    ash__json_free(answer.json);
     ash__buffer_release(&body);
     return rc;
 }
@@ -189,22 +185,17 @@ void ash__js_feed_take(ash_js_feed *f, const ash_js_fed *fed, ash_js_message *ou
 /* Asked once: the server that a consumer is on may be gone, and then nobody ever answers for it. */
 int ash__js_feed_has_more(ash_js_feed *f, const ash_op *op, bool *out, ash_error *err)
 {
-    ash_json *answer = NULL;
+    ash_js_answer answer = {NULL, 0};
     ash_error why = ASH_ERROR_INIT;
-    natsMsg *message = NULL;
-    int number = 0;
-    char *to = ash__sprintf("%s.CONSUMER.INFO.%s.%s", f->stream.js->api, f->stream.name,
-                            f->consumer != NULL ? f->consumer : "");
-    natsStatus s = natsMsg_Create(&message, to, NULL, NULL, 0);
-    int rc = s == NATS_OK ? ash__js_ask_once(f->stream.js, message, op, &answer, &number, &why)
-                          : ash__js_fail_status(s, "to ask", &why);
+    char *verb =
+        ash__sprintf("CONSUMER.INFO.%s.%s", f->stream.name, f->consumer != NULL ? f->consumer : "");
+    int rc = ash__js_request_once(f->stream.js, verb, NULL, op, &answer, &why);
     uint64_t sent =
-        ash__json_unsigned(ash__json_get(answer, "delivered"), "consumer_seq", f->consumed);
-    *out = rc != 0 || ash__json_unsigned(answer, "num_pending", 0) > 0 || sent > f->consumed;
-    f->lost = rc == ASH_ENOTFOUND || (rc != 0 && ash__js_is_passing(rc, number));
-    natsMsg_Destroy(message);
-    ash__json_free(answer);
-    ash__free(to);
+        ash__json_unsigned(ash__json_get(answer.json, "delivered"), "consumer_seq", f->consumed);
+    *out = rc != 0 || ash__json_unsigned(answer.json, "num_pending", 0) > 0 || sent > f->consumed;
+    f->lost = rc == ASH_ENOTFOUND || (rc != 0 && ash__js_is_passing(rc, answer.number));
+    ash__json_free(answer.json);
+    ash__free(verb);
     return f->lost ? 0 : ash__unless(0, rc, &why, err);
 }
 

@@ -102,8 +102,8 @@ static int compare(const ash_object_config *config, const ash_json *info, ash_er
     const char *field =
         rc == 0 ? ash__object_config_difference(config, &there->config.config) : NULL;
     if (field != NULL)
-        rc = ash__fail(err, ASH_EEXISTS, "object store %s is there, with another %s", config->name,
-                       field);
+        rc = ash__fail(err, ASH_EEXISTS, "object store %s is there with another configuration: %s",
+                       config->name, field);
     ash_object_status_free(there);
     return rc;
 }
@@ -123,7 +123,8 @@ static int make(const ash_js_stream *s, const ash_object_config *config, const a
         return field == NULL
                    ? 0
                    : ash__fail(err, ASH_EUNSUPPORTED,
-                               "this NATS server made the store without what %s asks for", field);
+                               "this NATS server made the store without what was asked for: %s",
+                               field);
     }
     if (ash__js_number(*info) != ASH_JS_STREAM_NAME_IN_USE)
         return ash__unless(0, rc, &why, err);
@@ -147,6 +148,23 @@ int ash__js_create(ash_object_manager *m, const ash_object_config *config, const
     return rc;
 }
 
+/* A stream's update says all of it, and what the server makes of the rest of a stream that cannot be
+ * changed, or is another, is not left to it. */
+static int check_changeable(const ash_object_config *config, const ash_json *info, ash_error *err)
+{
+    const ash_json *now = ash__json_get(info, "config");
+    bool in_memory = strcmp(ash__json_text(now, "storage", ""), "memory") == 0;
+    if (!ash__js_is_object_store(now))
+        return ash__fail(err, ASH_ENOTFOUND, "there is no object store %s", config->name);
+    if (ash__json_get(now, "mirror") != NULL)
+        return ash__fail(err, ASH_EREADONLY, "object store %s is a mirror", config->name);
+    if (ash__json_truth(now, "sealed", false))
+        return ash__fail(err, ASH_EREADONLY, "object store %s is sealed", config->name);
+    if (in_memory != (config->storage == ASH_OBJECT_STORAGE_MEMORY))
+        return ash__fail(err, ASH_EINVAL, "storage: that of a store never changes");
+    return 0;
+}
+
 int ash__js_update(ash_object_manager *base, const ash_object_config *config, const ash_op *op,
                    ash_error *err)
 {
@@ -156,6 +174,8 @@ int ash__js_update(ash_object_manager *base, const ash_object_config *config, co
     char *stream = ash__stream_of(config->name);
     ash_js_stream s = {.js = js, .name = stream};
     int rc = ash__js_stream_info(js, stream, op, &info, err);
+    if (rc == 0)
+        rc = check_changeable(config, info, err);
     if (rc == 0) {
         ash__js_write_config(config, ash__json_get(info, "config"), &body);
         rc = request(&s, "STREAM.UPDATE.", &body, op, &answer, err);
@@ -163,7 +183,7 @@ int ash__js_update(ash_object_manager *base, const ash_object_config *config, co
     const char *field =
         rc == 0 ? ash__js_config_dropped(config, ash__json_get(answer, "config")) : NULL;
     if (field != NULL)
-        rc = ash__fail(err, ASH_EUNSUPPORTED, "this NATS server did not take %s", field);
+        rc = ash__fail(err, ASH_EUNSUPPORTED, "this NATS server did not take: %s", field);
     ash__json_free(info);
     ash__json_free(answer);
     ash__buffer_release(&body);

@@ -20,6 +20,6 @@ int ash__js_room(ash_js_store *s, const ash_op *op, int64_t *out, ash_error *err
 
 int ash__js_room_is_over(const ash_js_store *s, ash_error *err)
 {
-    return ash__fail(err, ASH_ENOSPC, "object store %s has no room for it: its max_bytes",
+    return ash__fail(err, ASH_ENOSPC, "object store %s has no room for it: max_bytes",
                      s->base.name);
 }

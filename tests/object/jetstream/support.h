@@ -41,6 +41,12 @@ uint64_t live_publish(live *l, const char *subject, const void *data, size_t len
                       const char *header);
 /* JetStream's answer to a request, with ' for " in the body; yours: ash__json_free(). */
 ash_json *live_request(live *l, const char *verb, const char *body);
+/* Skips the test where there are no servers. */
+#define live_need(l)                                                                               \
+    do {                                                                                           \
+        if ((l)->servers == NULL)                                                                  \
+            skip();                                                                                \
+    } while (0)
 bool live_has_2_10(live *l);
 bool live_has_2_11(live *l);
 

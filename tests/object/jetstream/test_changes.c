@@ -9,12 +9,6 @@
 
 #include <string.h>
 
-static void need(live *l)
-{
-    if (l->servers == NULL)
-        skip();
-}
-
 static int rename_to(live *l, const char *from, const char *to)
 {
     ash_object_meta meta = ASH_OBJECT_META_INIT;
@@ -40,7 +34,7 @@ static int64_t sweep(live *l)
 static void test_object_jetstream_changes__rename(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     live_put(l, "a", "bytes", 5, NULL);
     live_put(l, "taken", "others", 6, NULL);
     live_put(l, "gone", "others", 6, NULL);
@@ -91,7 +85,7 @@ static void half_rename(live *l, bool second)
 static void test_object_jetstream_changes__killed_in_a_rename(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     half_rename(l, false);
     live_expect(l, "old", "bytes", 5);
     expect_missing(l, "new");
@@ -118,7 +112,7 @@ static void test_object_jetstream_changes__killed_in_a_rename(void **state)
 static void test_object_jetstream_changes__swept_after_a_rename(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     half_rename(l, true);
     assert_int_equal(sweep(l), 0);
     expect_missing(l, "old");
@@ -129,7 +123,7 @@ static void test_object_jetstream_changes__swept_after_a_rename(void **state)
 static void test_object_jetstream_changes__what_a_server_lacks(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     static const char *const fields[] = {"metadata", "compression"};
     bson_t *metadata = BCON_NEW("owner", "me");
     for (int i = 0; i < 2; i++) {
@@ -160,7 +154,7 @@ static void test_object_jetstream_changes__what_a_server_lacks(void **state)
 static void test_object_jetstream_changes__ttl(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_meta meta = ASH_OBJECT_META_INIT;
     ash_object_change_options opts = ASH_OBJECT_CHANGE_OPTIONS_INIT;
     ash_object *o = NULL;
@@ -192,7 +186,7 @@ static void test_object_jetstream_changes__ttl(void **state)
 static void test_object_jetstream_changes__foreign_streams(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_store *s = NULL;
     ash_object_status_listing *listing = NULL;
     const ash_object_status *status = NULL;

@@ -21,12 +21,6 @@ typedef struct put {
     ash_error err;
 } put;
 
-static void need(live *l)
-{
-    if (l->servers == NULL)
-        skip();
-}
-
 static size_t object_size(void)
 {
     const char *mib = getenv("ASH_CLUSTER_MIB");
@@ -137,7 +131,7 @@ static void kill_amid_a_put(live *l, uint32_t seed)
 static void test_object_jetstream_cluster__leader_killed_amid_a_put(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     kill_amid_a_put(l, 1);
     /* Over one that is there, and with another leader. */
     kill_amid_a_put(l, 2);
@@ -146,7 +140,7 @@ static void test_object_jetstream_cluster__leader_killed_amid_a_put(void **state
 static void test_object_jetstream_cluster__server_killed_amid_a_get(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     put p = {.l = l, .size = object_size()};
     ash_object_reader *reader = NULL;
     size_t got = 1, total = 0;

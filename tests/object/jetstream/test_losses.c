@@ -15,17 +15,11 @@
 
 enum { CHUNK = ASH_OBJECT_CHUNK_SIZE_DEFAULT, WRITERS = 4, ROUNDS = 5, MIB = 1024 * 1024 };
 
-static void need(live *l)
-{
-    if (l->servers == NULL)
-        skip();
-}
-
 /* nats.c and nats.go lose the old object. */
 static void test_object_jetstream_losses__overwrite_beyond_max_bytes(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_config config = ASH_OBJECT_CONFIG_INIT;
     ash_object_store *own = l->store;
     ash_object_meta meta = ASH_OBJECT_META_INIT;
@@ -102,7 +96,7 @@ static void write_all(live *l, writer *writers, bool if_revision, uint32_t seed)
 static void test_object_jetstream_losses__four_writers(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     writer writers[WRITERS];
     live_put(l, "one", "first", 5, NULL);
     for (uint32_t round = 0; round < ROUNDS; round++) {
@@ -129,7 +123,7 @@ static void test_object_jetstream_losses__four_writers(void **state)
 static void test_object_jetstream_losses__overwritten_while_read(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_reader *reader = NULL;
     size_t size = 64 * MIB, got = 1, total = 0;
     uint8_t *data = live_bytes(3, size), *buffer = ash__alloc(MIB);
@@ -162,7 +156,7 @@ static void test_object_jetstream_losses__overwritten_while_read(void **state)
 static void test_object_jetstream_losses__deleted_while_read(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_reader *reader = NULL;
     size_t size = 16 * MIB, got = 0;
     uint8_t *data = live_bytes(3, size);
@@ -239,7 +233,7 @@ static pid_t start_child(live *l, int *ready)
 static void test_object_jetstream_losses__client_killed(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     char byte;
     int ready = -1;
     int64_t bytes = 0;
@@ -273,7 +267,7 @@ static void put_link(live *l, const char *name, const char *to)
 static void test_object_jetstream_losses__loop_of_links(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     uint8_t *got = NULL;
     size_t len = 0;
     put_link(l, "a", "b");
@@ -289,7 +283,7 @@ static void test_object_jetstream_losses__loop_of_links(void **state)
 static void test_object_jetstream_losses__given_up(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_writer *w = NULL;
     ash_object_meta meta = ASH_OBJECT_META_INIT;
     uint8_t *data = live_bytes(1, 9 * MIB);

@@ -9,16 +9,10 @@
 
 enum { CHUNK = ASH_OBJECT_CHUNK_SIZE_DEFAULT };
 
-static void need(live *l)
-{
-    if (l->servers == NULL)
-        skip();
-}
-
 static void test_object_jetstream_objects__sizes(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     static const size_t sizes[] = {0,         1,         CHUNK - 1,      CHUNK,
                                    CHUNK + 1, 3 * CHUNK, 7 * CHUNK + 13, 100 * CHUNK + 7};
     for (size_t i = 0; i < ASH_ARRAY_LEN(sizes); i++) {
@@ -40,7 +34,7 @@ static void test_object_jetstream_objects__sizes(void **state)
 static void test_object_jetstream_objects__as_others_write_it(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_meta meta = ASH_OBJECT_META_INIT;
     ash_object *o = NULL;
     ash_js_message message;
@@ -76,7 +70,7 @@ static void test_object_jetstream_objects__as_others_write_it(void **state)
 static void test_object_jetstream_objects__deleted(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object *o = NULL;
     ash_object_read_options deleted = ASH_OBJECT_READ_OPTIONS_INIT;
     live_put(l, "a", "one", 3, NULL);
@@ -99,7 +93,7 @@ static void test_object_jetstream_objects__deleted(void **state)
 static void test_object_jetstream_objects__ranges(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     size_t size = 40 * CHUNK + 100;
     uint8_t *data = live_bytes(1, size);
     live_put(l, "big", data, size, NULL);
@@ -153,7 +147,7 @@ static void put_unevenly(live *l, const char *name, const uint8_t *data, size_t 
 static void test_object_jetstream_objects__uneven_chunks(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     static const size_t parts[] = {10, 1000, 1, 500, 999, 1000, 3, 7};
     size_t size = 0;
     for (size_t i = 0; i < ASH_ARRAY_LEN(parts); i++)
@@ -179,7 +173,7 @@ static void test_object_jetstream_objects__uneven_chunks(void **state)
 static void test_object_jetstream_objects__wrong_count(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     static const char meta[] = "{\"name\":\"o\",\"nuid\":\"aaaaaaaaaaaaaaaaaaaaaa\",\"size\":10,"
                                "\"chunks\":1,\"mtime\":\"2020-01-01T00:00:00Z\"}";
     char *chunk = ash__chunk_subject(l->name, "aaaaaaaaaaaaaaaaaaaaaa");
@@ -197,7 +191,7 @@ static void test_object_jetstream_objects__wrong_count(void **state)
 static void test_object_jetstream_objects__as_nats_js_writes(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     char *link = ash__meta_subject(l->name, "link"), *meta = ash__meta_subject(l->name, "a");
     ash_object *o = NULL;
     ash_object_listing *listing = NULL;
@@ -235,7 +229,7 @@ static void test_object_jetstream_objects__as_nats_js_writes(void **state)
 static void test_object_jetstream_objects__unpadded_names(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     char *subject = ash__sprintf("$O.%s.M.dGVzdA", l->name);
     char *json = ash__sprintf("{\"name\":\"test\",\"bucket\":\"%s\",\"nuid\":\"x\",\"size\":0,"
                               "\"chunks\":0}",
@@ -255,7 +249,7 @@ static void test_object_jetstream_objects__unpadded_names(void **state)
 static void test_object_jetstream_objects__corrupt(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object *o = NULL;
     uint8_t *got = NULL;
     size_t len = 0;

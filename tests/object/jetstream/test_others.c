@@ -11,12 +11,6 @@
 
 #define NUID "aaaaaaaaaaaaaaaaaaaaaa"
 
-static void need(live *l)
-{
-    if (l->servers == NULL)
-        skip();
-}
-
 /* more: fields of the info, each behind a comma. */
 static void put_info(live *l, const char *name, size_t size, size_t chunks, const char *more)
 {
@@ -75,7 +69,7 @@ static const struct {
 static void test_object_jetstream_others__digests(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_read_options opts = ASH_OBJECT_READ_OPTIONS_INIT;
     put_chunk(l, "abc", 3, NULL);
     opts.unverified = true;
@@ -108,7 +102,7 @@ static void put_ten(live *l, const uint8_t *data, ash_object **out)
 static void test_object_jetstream_others__chunk_too_many(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object *o = NULL;
     uint8_t *data = live_bytes(1, 10000);
     put_ten(l, data, &o);
@@ -140,7 +134,7 @@ static void damage(live *l, int n, const uint8_t *data, bool other_bytes)
 static void test_object_jetstream_others__chunk_missing_or_moved(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     uint8_t *data = live_bytes(1, 10000);
     for (int n = 0; n < 9; n += 2) {
         damage(l, n, data, false);
@@ -158,7 +152,7 @@ static void test_object_jetstream_others__chunk_missing_or_moved(void **state)
 static void test_object_jetstream_others__unknown_fields_stay(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_meta meta = ASH_OBJECT_META_INIT;
     ash_js_message message;
     char *subject = ash__meta_subject(l->name, "a");
@@ -185,7 +179,7 @@ static void test_object_jetstream_others__ranges_beyond_4_gib(void **state)
 {
     enum { LARGE = 900 * 1024, FIRST = 4700, LAST = 4702 };
     live *l = *state;
-    need(l);
+    live_need(l);
     const int64_t size = (int64_t)(LAST + 1) * LARGE, from = (int64_t)FIRST * LARGE;
     uint8_t *data = live_bytes(3, 3 * LARGE);
     ash_object *o = NULL;
@@ -249,7 +243,7 @@ static uint64_t first_sequence(live *l)
 static void test_object_jetstream_others__sequences(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     int rc = 0;
     assert_int_equal(put_chunks(l, 9, 0, true, &rc), 10);
     assert_int_equal(put_chunks(l, 9, 10, false, &rc), 20);

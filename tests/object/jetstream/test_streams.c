@@ -13,12 +13,6 @@
 
 enum { CHUNK = ASH_OBJECT_CHUNK_SIZE_DEFAULT, MIB = 1024 * 1024 };
 
-static void need(live *l)
-{
-    if (l->servers == NULL)
-        skip();
-}
-
 static char *stream_config(live *l, const char *name)
 {
     ash_buffer text = ASH_BUFFER_INIT;
@@ -36,7 +30,7 @@ static char *stream_config(live *l, const char *name)
 static void test_object_jetstream_streams__configuration(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     static const char *const fields[] = {
         "\"description\":\"what it is\"", "\"max_age\":10000000000", "\"max_bytes\":1073741824",
         "\"storage\":\"memory\"",         "\"discard\":\"new\"",     "\"allow_rollup_hdrs\":true",
@@ -76,7 +70,7 @@ static void test_object_jetstream_streams__many(void **state)
 {
     enum { COUNT = 1025 };
     live *l = *state;
-    need(l);
+    live_need(l);
     ash_object_config config = ASH_OBJECT_CONFIG_INIT;
     char name[16];
     config.name = name;
@@ -135,7 +129,7 @@ static void expect_refused(live *l, ash_object_store *s)
 static void test_object_jetstream_streams__mirror(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     if (!live_has_2_10(l))
         skip();
     ash_object_watch *w = NULL;
@@ -209,7 +203,7 @@ static void special_stop(special *s)
 static void test_object_jetstream_streams__max_payload(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     special s;
     ash_object_meta meta = ASH_OBJECT_META_INIT;
     ash_object *o = NULL;
@@ -235,7 +229,7 @@ static void test_object_jetstream_streams__max_payload(void **state)
 static void test_object_jetstream_streams__not_permitted(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     special s;
     ash_op op = ASH_OP_INIT;
     ash_object_meta meta = ASH_OBJECT_META_INIT;
@@ -308,7 +302,7 @@ static void wait_until_back(special *s)
 static void test_object_jetstream_streams__server_killed_amid_a_put(void **state)
 {
     live *l = *state;
-    need(l);
+    live_need(l);
     special s;
     pthread_t thread;
     size_t size = 48 * MIB, len = 0;
@@ -339,10 +333,25 @@ static void test_object_jetstream_streams__server_killed_amid_a_put(void **state
     special_stop(&s);
 }
 
+/* Said at once, and not tried until patience ends. */
+static void test_object_jetstream_streams__replicas_of_one_server(void **state)
+{
+    live *l = *state;
+    ash_object_config config = ASH_OBJECT_CONFIG_INIT;
+    ash_object_store *s = NULL;
+    live_need(l);
+    config.name = "three";
+    config.replicas = 3;
+    assert_int_equal(ash_object_manager_create(l->manager, &config, NULL, &s, &l->err),
+                     ASH_EUNSUPPORTED);
+    assert_null(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define ON_A_STORE(test) cmocka_unit_test_setup_teardown(test, live_new_store, live_close_store)
+        ON_A_STORE(test_object_jetstream_streams__replicas_of_one_server),
         ON_A_STORE(test_object_jetstream_streams__configuration),
         ON_A_STORE(test_object_jetstream_streams__many),
         ON_A_STORE(test_object_jetstream_streams__mirror),
