@@ -24,8 +24,9 @@ typedef struct part {
 
 struct ash_key_filter {
     const ash_matcher *matcher;
-    const ash_key_pattern *pattern;
+    const ash_index_desc *index; /* whose pattern may be another one each time */
     part *parts;
+    uint32_t count; /* also when the index is gone */
     uint32_t tried;
     uint32_t decided;
 };
@@ -45,8 +46,8 @@ static bool names_position(const char *path)
 
 static const part *part_of(const ash_key_filter *f, const char *path)
 {
-    for (uint32_t i = 0; path != NULL && i < f->pattern->count; i++)
-        if (strcmp(f->pattern->parts[i].path, path) == 0)
+    for (uint32_t i = 0; path != NULL && i < f->count; i++)
+        if (strcmp(f->index->pattern->parts[i].path, path) == 0)
             return &f->parts[i];
     return NULL;
 }
@@ -83,7 +84,7 @@ static bool any_tried(const ash_key_filter *f, const ash_match_node *n)
 ash_key_filter *ash__key_filter_new(const ash_matcher *m, const ash_index_desc *index)
 {
     const ash_key_pattern *pattern = index->pattern;
-    ash_key_filter f = {.matcher = m, .pattern = pattern};
+    ash_key_filter f = {.matcher = m, .index = index, .count = pattern->count};
     for (uint32_t i = 0; i < pattern->count; i++)
         if (names_position(pattern->parts[i].path))
             return NULL;
@@ -105,7 +106,7 @@ void ash__key_filter_free(ash_key_filter *f)
 {
     if (f == NULL)
         return;
-    for (uint32_t i = 0; i < f->pattern->count; i++)
+    for (uint32_t i = 0; i < f->count; i++)
         ash__keycode_room_release(&f->parts[i].room);
     ash__free(f->parts);
     ash__free(f);
@@ -114,8 +115,8 @@ void ash__key_filter_free(ash_key_filter *f)
 static void read_parts(ash_key_filter *f, ash_doc key)
 {
     size_t at = 0;
-    for (uint32_t i = 0; i < f->pattern->count; i++) {
-        const ash_key_part *from = &f->pattern->parts[i];
+    for (uint32_t i = 0; i < f->count; i++) {
+        const ash_key_part *from = &f->index->pattern->parts[i];
         part *p = &f->parts[i];
         p->known = false;
         if (at >= key.len)

@@ -14,7 +14,8 @@ enum ash_key_verdict {
     ASH_KEY_UNSURE /* the document has to tell */
 };
 
-/* NULL: this index's keys tell nothing about the filter.  Both are borrowed. */
+/* NULL: this index's keys tell nothing about the filter.  Both are borrowed; when the index is
+ * described anew, its pattern may lie elsewhere. */
 ash_key_filter *ash__key_filter_new(const ash_matcher *m, const ash_index_desc *index);
 /* key: whole, of a document for which the index has this key alone. */
 enum ash_key_verdict ash__key_filter_test(ash_key_filter *f, ash_doc key);
