@@ -9,7 +9,7 @@ set -eu
 
 build="gcc libc6-dev meson ninja-build pkg-config python3 libbson-dev libmongoc-dev libnats-dev liblmdb-dev
   libssl-dev libxxhash-dev libzstd-dev zlib1g-dev libsnappy-dev libpcre2-dev libicu-dev
-  libintelrdfpmath-dev"
+  libintelrdfpmath-dev libexpat1-dev libarchive-dev"
 # What everybody who types `make test` has to fetch: keep it small.
 test="$build libcmocka-dev g++ python3-pymongo python3-gridfs groff-base nats-server"
 # Other people's languages and their drivers.
