@@ -28,6 +28,7 @@ enum ash_lock_rank {
     ASH_RANK_DAMAGE = 95,    /* what is known of damage */
     ASH_RANK_SEGMENT = 100,  /* free extents, segment table */
     ASH_RANK_ARRIVALS = 105, /* whose request came first */
+    ASH_RANK_PEERS = 107,    /* net: whose turn it is */
     ASH_RANK_TURNS = 110,    /* who may answer next */
     ASH_RANK_LOG = 200       /* always last */
 };

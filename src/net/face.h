@@ -36,10 +36,20 @@ typedef struct ash_peer {
     _Atomic unsigned holds;   /* ASH_HOLDS_… */
     _Atomic int64_t moved_ms; /* when it last did (monotonic) */
 
+    /* Of peers that take turns (turns.h).  Guarded by the turns' lock, but for the first, which its
+     * turn may set. */
+    int64_t turn_due_ms; /* a turn comes then at the latest (monotonic); 0: no time */
+    uint32_t turn_place;
+    unsigned turn_wishes; /* ASH_TURN_… that it rests with */
+    bool turn_runs;       /* on a seat */
+    bool turn_again;      /* woken since */
+
     bool put_out;          /* host->lock: its place is given away, its thread is about to end */
     struct ash_peer *next; /* host->lock */
     struct ash_peer *prev;
 } ash_peer;
+
+enum { ASH_TURN_READ = 1, ASH_TURN_WRITE = 2, ASH_TURN_OVER = 4 };
 
 typedef struct ash_face {
     const char *name;     /* "mongodb" */
@@ -51,11 +61,19 @@ typedef struct ash_face {
     /* On a thread of the peer's own, from the first byte to the last; the rest of the connection is
      * zeroed.  The stream is closed, and the connection freed, behind it. */
     void (*serve)(ash_peer *peer);
+    /* Instead of serve, for peers that take turns on a few threads: does what can be done for the
+     * peer without waiting for its client, and says what for it rests: a sum of ASH_TURN_READ and
+     * _WRITE, 0 (until it is woken, or its client goes), or ASH_TURN_OVER. */
+    unsigned (*turn)(ash_peer *peer);
+    void (*leave)(ash_peer *peer); /* after its last turn: what it has of its own.  NULL: nothing */
     /* Once a second, on the host's thread. */
     void (*keep_house)(struct ash_host *host);
     /* The host stops: end what goes on for peers, and let waits be over. */
     void (*interrupt)(struct ash_host *host);
 } ash_face;
+
+/* Of a peer that takes turns: it has one soon.  Any thread, as long as the peer is surely there. */
+void ash__peer_wake(ash_peer *p);
 
 /* ---- of the peer's thread ---- */
 

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/turns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -105,7 +106,7 @@ static bool enter(ash_peer *p)
     return fits;
 }
 
-static void leave(ash_peer *p)
+void ash__host_leave(ash_peer *p)
 {
     ash_host *h = p->host;
     ash__mutex_lock(&h->lock);
@@ -139,7 +140,7 @@ static void *run(void *arg)
     else
         ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)p->id, p->remote,
                  err.text);
-    leave(p);
+    ash__host_leave(p);
     return NULL;
 }
 
@@ -188,12 +189,19 @@ static void start_peer(ash_host *h, int fd, const ash_listener *at)
         ash__free(p);
         return;
     }
+    if (h->turns != NULL) {
+        if (!ash__turns_add(h->turns, p)) {
+            ash__log(ASH_LOG_ERROR, "connection from %s refused: %s", p->remote, strerror(errno));
+            ash__host_leave(p);
+        }
+        return;
+    }
     /* Detached: nobody waits for one peer; ash__host_stop waits until all have left the list. */
     int failed = ash__thread_start(&thread, h->face->stack_bytes, run, p);
     if (failed != 0) {
         ash__log(ASH_LOG_ERROR, "connection from %s refused: no thread: %s", p->remote,
                  strerror(failed));
-        leave(p);
+        ash__host_leave(p);
         return;
     }
     pthread_detach(thread);
@@ -237,7 +245,10 @@ static void *accept_run(void *arg)
             if (p[i].revents != 0)
                 accept_from(h, &h->listeners.items[i]);
         if (ash__clock_ms() >= house_at) {
-            h->face->keep_house(h);
+            if (h->face->keep_house != NULL)
+                h->face->keep_house(h);
+            if (h->turns != NULL)
+                ash__turns_tick(h->turns);
             house_at = ash__clock_ms() + HOUSEKEEPING_MS;
         }
     }
@@ -280,6 +291,12 @@ int ash__host_start(ash_host *h, ash_error *err)
     }
     fcntl(h->wake[0], F_SETFD, FD_CLOEXEC);
     fcntl(h->wake[1], F_SETFD, FD_CLOEXEC);
+    if (h->face->turn != NULL) {
+        ash_assert(h->opts.wrap == NULL);
+        rc = ash__turns_start(h, h->opts.seats, &h->turns, err);
+        if (rc != 0)
+            return rc;
+    }
     int failed = ash__thread_start(&h->thread, 0, accept_run, h);
     return failed != 0 ? ash__fail_errno(err, failed, "cannot start the server's thread") : 0;
 }
@@ -298,6 +315,7 @@ int ash__host_try_addresses(const ash_face *face, const char *const *listen, siz
 void ash__host_release(ash_host *h)
 {
     ash_assert(h->peer_count == 0);
+    ash__turns_stop(h->turns);
     ash__listeners_close(&h->listeners);
     ash__room_release(&h->requests);
     ash__room_release(&h->answers);
@@ -357,7 +375,8 @@ void ash__host_stop(ash_host *h)
     ash_assert(woken == 1);
     pthread_join(h->thread, NULL);
     shut_peers(h, false);
-    h->face->interrupt(h);
+    if (h->face->interrupt != NULL)
+        h->face->interrupt(h);
     if (!wait_gone(h, ash__clock_deadline(h->opts.stop_timeout_ms))) {
         ash__log(ASH_LOG_INFO, "closing connections whose clients do not take their answers");
         shut_peers(h, true);

@@ -20,9 +20,10 @@ typedef struct ash_host_options {
     const char *socket_path; /* Unix socket, made with mode 0600, removed at the end; or NULL */
     int32_t max_peers;
     int64_t room_bytes;      /* for requests in flight, and as much for answers */
+    int32_t seats;           /* threads of a face whose peers take turns */
     int64_t stop_timeout_ms; /* how long a stop waits for clients to take their last answers */
     /* Put another stream on top of a new connection's plain one, on the peer's thread, before
-     * anything is read; NULL: nothing.  A negative ASH_E… closes the connection. */
+     * anything is read; NULL: nothing, as it has to be where peers take turns.  A negative ASH_E… closes the connection. */
     int (*wrap)(void *ctx, ash_stream *stream, ash_error *err);
     void *wrap_ctx;
 } ash_host_options;
@@ -35,6 +36,7 @@ typedef struct ash_host {
     const char *addresses[ASH_MAX_LISTENERS]; /* as they are, borrowed from listeners */
     int wake[2];                              /* a pipe that ends the host's thread's poll */
     pthread_t thread;
+    struct ash_turns *turns; /* of a face with turn(); else NULL */
 
     ash_mutex lock; /* guards what follows */
     ash_cond all_gone;
@@ -64,6 +66,9 @@ int ash__host_try_addresses(const ash_face *face, const char *const *listen, siz
  * whose clients do not read.  No thread of the host is left. */
 void ash__host_stop(ash_host *h);
 void ash__host_release(ash_host *h); /* stopped, or never started */
+
+/* A peer's stream is closed, and its memory gone.  For turns.c. */
+void ash__host_leave(ash_peer *p);
 
 int32_t ash__host_peer_count(ash_host *h);
 bool ash__host_is_stopping(ash_host *h);
