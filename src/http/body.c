@@ -5,13 +5,13 @@ enum { MAX_SKIPPED_BYTES = 8192, MAX_DIGITS = 15 };
 
 /* Of chunks: what the next byte belongs to. */
 enum {
-    SIZE,        /* a chunk's size, in hexadecimal */
-    EXTENSION,   /* what may stand behind it */
-    SIZE_LF,     /* the line's end */
-    CONTENT,     /* left bytes of it */
-    CONTENT_CR,  /* the line's end behind it */
-    CONTENT_LF,  /* … */
-    TRAILER,     /* the beginning of a line behind the last chunk */
+    SIZE,       /* a chunk's size, in hexadecimal */
+    EXTENSION,  /* what may stand behind it */
+    SIZE_LF,    /* the line's end */
+    CONTENT,    /* left bytes of it */
+    CONTENT_CR, /* the line's end behind it */
+    CONTENT_LF, /* … */
+    TRAILER,    /* the beginning of a line behind the last chunk */
     TRAILER_REST,
     TRAILER_LF,
     LAST_LF, /* of the empty line that ends it */

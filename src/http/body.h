@@ -10,9 +10,9 @@
 
 typedef struct ash_body {
     bool chunked;
-    int state;    /* of chunks, see body.c */
-    int64_t left; /* of the body, or of the chunk */
-    int digits;   /* of the chunk's size, so far */
+    int state;      /* of chunks, see body.c */
+    int64_t left;   /* of the body, or of the chunk */
+    int digits;     /* of the chunk's size, so far */
     size_t skipped; /* of extensions and trailers, which are read and dropped */
 } ash_body;
 

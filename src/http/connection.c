@@ -12,9 +12,10 @@
 enum {
     IN_BYTES = ASH_HEAD_MAX_BYTES,
     LINGER_MS = 2000,
-    MAX_DRAIN_BYTES = 1024 * 1024 * 1024, /* of a body that nobody wants: clients that send all of it
+    MAX_DRAIN_BYTES =
+        1024 * 1024 * 1024, /* of a body that nobody wants: clients that send all of it
                                              before they read the answer get to read it */
-    TURN_READS = 32                       /* in one turn, then others have theirs */
+    TURN_READS = 32         /* in one turn, then others have theirs */
 };
 
 static void enter(ash_http_connection *c, ash_http_phase phase)
@@ -154,7 +155,7 @@ static void begin_service(ash_http_connection *c)
     r->x.body_length = r->head.body_length;
     r->x.method = r->head.method;
     r->x.is_head = strcmp(r->head.method, "HEAD") == 0;
-    if (!ash__target_parse(r->head.target, &r->x.target, NULL, &why))
+    if (!ash__http_target_parse(r->head.target, &r->x.target, NULL, &why))
         refuse(&r->x, 400, why);
     else if (r->head.body_length > s->opts.max_body_bytes)
         refuse(&r->x, 413, "the body is larger than this server takes");
@@ -214,7 +215,8 @@ static size_t complete_head(const ash_http_connection *c)
     size_t n = 0;
     while (n + 1 < len && data[n] == '\r' && data[n + 1] == '\n')
         n += 2;
-    for (const char *at = data + n; (at = memchr(at, '\n', len - (size_t)(at - data))) != NULL; at++)
+    for (const char *at = data + n; (at = memchr(at, '\n', len - (size_t)(at - data))) != NULL;
+         at++)
         if (at - data >= (ptrdiff_t)n + 3 && at[-1] == '\r' && at[-2] == '\n')
             return (size_t)(at - data) + 1;
     /* A first line of some other protocol, or of endless length, is not waited for. */
@@ -358,7 +360,7 @@ static bool linger(ash_http_connection *c, unsigned *wishes)
         return true;
     drop_input(c);
     *wishes = n == ASH_STREAM_WANTS_READ && ash__clock_ms() < c->peer.turn_due_ms ? ASH_TURN_READ
-                                                                                 : ASH_TURN_OVER;
+                                                                                  : ASH_TURN_OVER;
     ash__peer_owes(&c->peer);
     return false;
 }

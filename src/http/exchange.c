@@ -14,21 +14,49 @@ const char *ash__status_text(int status)
         int status;
         const char *text;
     } texts[] = {
-        {200, "OK"}, {201, "Created"}, {202, "Accepted"}, {204, "No Content"},
-        {206, "Partial Content"}, {207, "Multi-Status"}, {301, "Moved Permanently"},
-        {302, "Found"}, {303, "See Other"}, {304, "Not Modified"}, {307, "Temporary Redirect"},
-        {308, "Permanent Redirect"}, {400, "Bad Request"}, {401, "Unauthorized"},
-        {403, "Forbidden"}, {404, "Not Found"}, {405, "Method Not Allowed"},
-        {406, "Not Acceptable"}, {408, "Request Timeout"}, {409, "Conflict"}, {410, "Gone"},
-        {411, "Length Required"}, {412, "Precondition Failed"}, {413, "Content Too Large"},
-        {414, "URI Too Long"}, {415, "Unsupported Media Type"}, {416, "Range Not Satisfiable"},
-        {417, "Expectation Failed"}, {421, "Misdirected Request"},
-        {422, "Unprocessable Content"}, {423, "Locked"}, {424, "Failed Dependency"},
-        {428, "Precondition Required"}, {429, "Too Many Requests"},
-        {431, "Request Header Fields Too Large"}, {460, "Checksum Mismatch"},
-        {500, "Internal Server Error"}, {501, "Not Implemented"}, {502, "Bad Gateway"},
-        {503, "Service Unavailable"}, {504, "Gateway Timeout"},
-        {505, "HTTP Version Not Supported"}, {507, "Insufficient Storage"},
+        {200, "OK"},
+        {201, "Created"},
+        {202, "Accepted"},
+        {204, "No Content"},
+        {206, "Partial Content"},
+        {207, "Multi-Status"},
+        {301, "Moved Permanently"},
+        {302, "Found"},
+        {303, "See Other"},
+        {304, "Not Modified"},
+        {307, "Temporary Redirect"},
+        {308, "Permanent Redirect"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {406, "Not Acceptable"},
+        {408, "Request Timeout"},
+        {409, "Conflict"},
+        {410, "Gone"},
+        {411, "Length Required"},
+        {412, "Precondition Failed"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {416, "Range Not Satisfiable"},
+        {417, "Expectation Failed"},
+        {421, "Misdirected Request"},
+        {422, "Unprocessable Content"},
+        {423, "Locked"},
+        {424, "Failed Dependency"},
+        {428, "Precondition Required"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {460, "Checksum Mismatch"},
+        {500, "Internal Server Error"},
+        {501, "Not Implemented"},
+        {502, "Bad Gateway"},
+        {503, "Service Unavailable"},
+        {504, "Gateway Timeout"},
+        {505, "HTTP Version Not Supported"},
+        {507, "Insufficient Storage"},
         {508, "Loop Detected"},
     };
     for (size_t i = 0; i < ASH_ARRAY_LEN(texts); i++)
@@ -142,8 +170,8 @@ void ash__answer_error(ash_exchange *x, const ash_error *err)
     if (status == 503 || status == 504)
         ash__answer_field(x, "Retry-After", "5");
     if (status >= 500 && status != 507 && status != 501) {
-        ash__log(ASH_LOG_ERROR, "%s %s: %s", x->method, x->target.path != NULL ? x->target.path : "*",
-                 err->text);
+        ash__log(ASH_LOG_ERROR, "%s %s: %s", x->method,
+                 x->target.path != NULL ? x->target.path : "*", err->text);
         /* Texts of damage name what is damaged, and that is the client's own. */
         if (err->code != ASH_ECORRUPT && err->code != ASH_EPARTIAL) {
             ash__answer_text(x, status, "the server failed; its log says why (request %s)", x->id);

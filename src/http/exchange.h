@@ -44,7 +44,7 @@ enum { ASH_PIECE_BYTES = 64 * 1024 };
 struct ash_exchange {
     /* The request. */
     const ash_head *head;
-    ash_target target;
+    ash_http_target target;
     const char *method;  /* of head */
     const char *remote;  /* the client's address as text */
     const char *id;      /* of this request, for logs and the answer's X-Request-Id */

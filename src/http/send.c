@@ -212,7 +212,7 @@ void ash__http_request_free(ash_http_connection *c)
         return;
     if (r->x.release != NULL)
         r->x.release(&r->x);
-    ash__target_release(&r->x.target);
+    ash__http_target_release(&r->x.target);
     ash__buffer_release(&r->x.fields);
     ash__buffer_release(&r->x.body);
     ash__buffer_release(&r->frame);

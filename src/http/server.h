@@ -39,13 +39,13 @@ typedef struct ash_http_options {
     size_t size;
     const char *const *listen; /* "127.0.0.1:8080" …; without port: 8080; port 0: any free one */
     size_t listen_count;
-    int32_t max_connections;   /* 0 = 1000 */
-    int32_t threads;           /* 0 = 16 */
-    int64_t head_timeout_ms;   /* a head must be there so long after its first byte; 0 = 10000 */
-    int64_t idle_timeout_ms;   /* a connection without a request; 0 = 75000 */
-    int64_t move_timeout_ms;   /* a body or an answer must move 64 KiB, or end; 0 = 60000 */
-    int64_t stop_timeout_ms;   /* 0 = 1000 */
-    int64_t max_body_bytes;    /* 0 = 16 TiB */
+    int32_t max_connections; /* 0 = 1000 */
+    int32_t threads;         /* 0 = 16 */
+    int64_t head_timeout_ms; /* a head must be there so long after its first byte; 0 = 10000 */
+    int64_t idle_timeout_ms; /* a connection without a request; 0 = 75000 */
+    int64_t move_timeout_ms; /* a body or an answer must move 64 KiB, or end; 0 = 60000 */
+    int64_t stop_timeout_ms; /* 0 = 1000 */
+    int64_t max_body_bytes;  /* 0 = 16 TiB */
     void (*log)(void *ctx, const ash_http_record *record); /* any of the threads; or NULL */
     void *log_ctx;
 } ash_http_options;

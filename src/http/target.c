@@ -99,9 +99,9 @@ static const char *skip_authority(const char *text, char **host, const char **wh
     return text + scheme + n;
 }
 
-bool ash__target_parse(const char *text, ash_target *out, char **host, const char **why)
+bool ash__http_target_parse(const char *text, ash_http_target *out, char **host, const char **why)
 {
-    *out = (ash_target){0};
+    *out = (ash_http_target){0};
     if (host != NULL)
         *host = NULL;
     if (strcmp(text, "*") == 0)
@@ -123,14 +123,14 @@ bool ash__target_parse(const char *text, ash_target *out, char **host, const cha
     return true;
 }
 
-void ash__target_release(ash_target *t)
+void ash__http_target_release(ash_http_target *t)
 {
     ash__free(t->path);
     ash__free(t->query);
-    *t = (ash_target){0};
+    *t = (ash_http_target){0};
 }
 
-bool ash__target_query(const ash_target *t, const char *key, char **out)
+bool ash__http_target_query(const ash_http_target *t, const char *key, char **out)
 {
     size_t key_len = strlen(key);
     const char *why;
@@ -148,17 +148,17 @@ bool ash__target_query(const ash_target *t, const char *key, char **out)
     return false;
 }
 
-bool ash__target_flag(const ash_target *t, const char *key)
+bool ash__http_target_flag(const ash_http_target *t, const char *key)
 {
     char *value;
-    bool set = ash__target_query(t, key, &value) &&
+    bool set = ash__http_target_query(t, key, &value) &&
                (value[0] == '\0' || strcmp(value, "1") == 0 || strcmp(value, "true") == 0 ||
                 strcmp(value, "yes") == 0);
     ash__free(value);
     return set;
 }
 
-void ash__target_encode(ash_buffer *out, const char *path)
+void ash__http_target_encode(ash_buffer *out, const char *path)
 {
     static const char hex[] = "0123456789ABCDEF";
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -86,6 +86,8 @@ bool ash__turns_add(ash_turns *t, ash_peer *p)
     ash__mutex_lock(&t->lock);
     take_place(t, p);
     p->turn_wishes = ASH_TURN_READ;
+    /* Also who says nothing has a turn soon, from which its times count. */
+    p->turn_due_ms = ash__clock_ms();
     bool added = arm(t, p, ASH_TURN_READ, EPOLL_CTL_ADD) == 0;
     if (!added)
         give_place(t, p);

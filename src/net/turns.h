@@ -15,7 +15,7 @@ typedef struct ash_turns ash_turns;
 
 /* So many seats, at least one; the host's face has a turn function. */
 int ash__turns_start(struct ash_host *host, int seats, ash_turns **out, ash_error *err);
-/* Its first turn comes when it has sent something.  false: the system has no room for one more. */
+/* Its first turn comes when it has sent something, or with the next tick.  false: the system has no room for one more. */
 bool ash__turns_add(ash_turns *t, ash_peer *p);
 /* Once a second or so: turns for those whose due_ms has passed. */
 void ash__turns_tick(ash_turns *t);
