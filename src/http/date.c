@@ -1,11 +1,142 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/date.h"
+
+#include "base/mem.h"
+
 #include <stdio.h>
+#include <string.h>
+#include <strings.h>
 #include <time.h>
+
+static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+
+/* What the calendar has; outside of the years 1 to 9999 the nearest moment in them. */
+static void split(int64_t ms, struct tm *out)
+{
+    int64_t s = ms / 1000 - (ms % 1000 < 0);
+    if (s < -62135596800)
+        s = -62135596800;
+    if (s > 253402300799)
+        s = 253402300799;
+    time_t t = (time_t)s;
+    gmtime_r(&t, out);
+}
+
 void ash__date_http(char out[ASH_DATE_BYTES], int64_t ms)
 {
-    time_t t = ms / 1000;
     struct tm tm;
-    gmtime_r(&t, &tm);
-    strftime(out, ASH_DATE_BYTES, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+    split(ms, &tm);
+    /* Not by strftime(), which speaks the user's language. */
+    snprintf(out, ASH_DATE_BYTES, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[tm.tm_wday],
+             tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+void ash__date_iso(char out[ASH_DATE_BYTES], int64_t ms)
+{
+    struct tm tm;
+    split(ms, &tm);
+    snprintf(out, ASH_DATE_BYTES, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900,
+             tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+/* ---- reading ---- */
+
+static bool is_leap(int year)
+{
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+/* month: 1 … 12.  false: no calendar has it. */
+static bool join(int year, int month, int day, int hour, int minute, int second, int64_t *ms)
+{
+    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
+    if (year < 1 || year > 9999 || month < 1 || month > 12 || hour < 0 || hour > 23 || minute < 0 ||
+        minute > 59 || second < 0 || second > 60)
+        return false;
+    int in_month = before[month] - before[month - 1] + (month == 2 && is_leap(year));
+    if (day < 1 || day > in_month)
+        return false;
+    int64_t y = year - 1;
+    int64_t n = y * 365 + y / 4 - y / 100 + y / 400 + before[month - 1] +
+                (month > 2 && is_leap(year)) + day - 1 - 719162;
+    *ms = (((n * 24 + hour) * 60 + minute) * 60 + second) * 1000;
+    return true;
+}
+
+static int month_of(const char *name)
+{
+    for (size_t i = 0; i < ASH_ARRAY_LEN(months); i++)
+        if (strcasecmp(name, months[i]) == 0)
+            return (int)i + 1;
+    return 0;
+}
+
+bool ash__date_parse(const char *text, int64_t *ms)
+{
+    char month[4];
+    int day, year, hour, minute, second, end = -1;
+    const char *comma = strchr(text, ',');
+    if (strlen(text) > 40)
+        return false;
+    if (comma != NULL &&
+        sscanf(comma, ", %2d %3s %4d %2d:%2d:%2d GMT%n", &day, month, &year, &hour, &minute,
+               &second, &end) == 6 &&
+        end > 0 && comma[end] == '\0')
+        return join(year, month_of(month), day, hour, minute, second, ms);
+    end = -1;
+    if (comma != NULL &&
+        sscanf(comma, ", %2d-%3s-%2d %2d:%2d:%2d GMT%n", &day, month, &year, &hour, &minute,
+               &second, &end) == 6 &&
+        end > 0 && comma[end] == '\0')
+        return join(year + (year < 70 ? 2000 : 1900), month_of(month), day, hour, minute, second,
+                    ms);
+    end = -1;
+    if (sscanf(text, "%*3s %3s %2d %2d:%2d:%2d %4d%n", month, &day, &hour, &minute, &second, &year,
+               &end) == 6 &&
+        end > 0 && text[end] == '\0')
+        return join(year, month_of(month), day, hour, minute, second, ms);
+    return false;
+}
+
+/* "Z", "+01:00", or nothing: how far before UTC, in minutes. */
+static bool parse_offset(const char *text, int *minutes)
+{
+    int hour, minute, end = -1;
+    *minutes = 0;
+    if (text[0] == '\0' || strcmp(text, "Z") == 0 || strcmp(text, "z") == 0)
+        return true;
+    if ((text[0] != '+' && text[0] != '-') ||
+        sscanf(text + 1, "%2d:%2d%n", &hour, &minute, &end) != 2 || text[1 + end] != '\0')
+        return false;
+    *minutes = (text[0] == '-' ? -1 : 1) * (hour * 60 + minute);
+    return hour <= 23 && minute <= 59;
+}
+
+bool ash__date_parse_iso(const char *text, int64_t *ms)
+{
+    int year, month, day, hour = 0, minute = 0, second = 0, end = -1, offset = 0, fraction = 0;
+    if (strlen(text) > 40 || sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &end) != 3)
+        return false;
+    text += end;
+    if (text[0] == 'T' || text[0] == 't' || text[0] == ' ') {
+        end = -1;
+        if (sscanf(text + 1, "%2d:%2d:%2d%n", &hour, &minute, &second, &end) != 3)
+            return false;
+        text += 1 + end;
+        if (text[0] == '.') {
+            int scale = 100;
+            for (text++; *text >= '0' && *text <= '9'; text++, scale /= 10)
+                fraction += (*text - '0') * scale;
+        }
+        if (!parse_offset(text, &offset))
+            return false;
+    } else if (text[0] != '\0') {
+        return false;
+    }
+    if (!join(year, month, day, hour, minute, second, ms))
+        return false;
+    *ms += fraction - (int64_t)offset * 60000;
+    return true;
 }
