@@ -217,7 +217,7 @@ void ash__dav_send_file(ash_exchange *x, ash_tree *tree, ash_tree_entry *entry)
     x->state = s;
     x->release = release;
     ash__dav_validators(entry, etag, &now);
-    int status = ash__condition_check(x->head, x->method, &now);
+    int status = ash__http_condition_check(x->head, x->method, &now);
     if (status == 412) {
         ash__answer_text(x, 412, "the file is not what the request's conditions want it to be");
         return;
