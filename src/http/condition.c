@@ -61,12 +61,13 @@ static bool changed_since(const ash_head *head, const char *name, const ash_vali
 {
     int64_t ms;
     const char *text = ash__head_field(head, name);
-    if (text == NULL || now->etag == NULL || now->modified_ms == 0 || !ash__date_parse(text, &ms))
+    if (text == NULL || now->etag == NULL || now->modified_ms == 0 ||
+        !ash__http_date_parse(text, &ms))
         return otherwise;
     return now->modified_ms / 1000 > ms / 1000;
 }
 
-int ash__condition_check(const ash_head *head, const char *method, const ash_validators *now)
+int ash__http_condition_check(const ash_head *head, const char *method, const ash_validators *now)
 {
     bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     if (ash__head_field(head, "If-Match") != NULL) {
@@ -155,7 +156,7 @@ static bool if_range_holds(const ash_head *head, const ash_validators *now)
     const char *text = ash__head_field(head, "If-Range");
     if (text == NULL)
         return true;
-    if (ash__date_parse(text, &ms))
+    if (ash__http_date_parse(text, &ms))
         return now->modified_ms != 0 && now->modified_ms / 1000 == ms / 1000;
     return now->etag != NULL && list_has(text, now->etag, true);
 }

@@ -14,7 +14,7 @@ typedef struct ash_validators {
 
 /* 0: the request may go on; 304 or 412 as §13.2.2 says.  A request that changes something compares
  * strongly; If-Modified-Since counts for GET and HEAD alone. */
-int ash__condition_check(const ash_head *head, const char *method, const ash_validators *now);
+int ash__http_condition_check(const ash_head *head, const char *method, const ash_validators *now);
 /* Is an If-Match or If-None-Match in it, or If-Unmodified-Since? */
 bool ash__condition_is_there(const ash_head *head);
 

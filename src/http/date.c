@@ -73,7 +73,7 @@ static int month_of(const char *name)
     return 0;
 }
 
-bool ash__date_parse(const char *text, int64_t *ms)
+bool ash__http_date_parse(const char *text, int64_t *ms)
 {
     char month[4];
     int day, year, hour, minute, second, end = -1;

@@ -15,7 +15,7 @@ void ash__date_http(char out[ASH_DATE_BYTES], int64_t ms);
 /* "1994-11-06T08:49:37Z" */
 void ash__date_iso(char out[ASH_DATE_BYTES], int64_t ms);
 /* Any of HTTP's three forms. */
-bool ash__date_parse(const char *text, int64_t *ms);
+bool ash__http_date_parse(const char *text, int64_t *ms);
 /* "1994-11-06T08:49:37Z", with a fraction or an offset, or the day alone (its first moment, UTC). */
 bool ash__date_parse_iso(const char *text, int64_t *ms);
 

@@ -45,7 +45,7 @@ void ash__json_key(ash_buffer *out, const char *key)
     ash__buffer_append_byte(out, ':');
 }
 
-void ash__json_text(ash_buffer *out, const char *key, const char *value)
+void ash__json_add_text(ash_buffer *out, const char *key, const char *value)
 {
     ash__json_key(out, key);
     if (value != NULL)
@@ -54,23 +54,23 @@ void ash__json_text(ash_buffer *out, const char *key, const char *value)
         ash__buffer_append_text(out, "null");
 }
 
-void ash__json_int(ash_buffer *out, const char *key, int64_t value)
+void ash__json_add_int(ash_buffer *out, const char *key, int64_t value)
 {
     ash__json_key(out, key);
     ash__buffer_printf(out, "%lld", (long long)value);
 }
 
-void ash__json_bool(ash_buffer *out, const char *key, bool value)
+void ash__json_add_bool(ash_buffer *out, const char *key, bool value)
 {
     ash__json_key(out, key);
     ash__buffer_append_text(out, value ? "true" : "false");
 }
 
-void ash__json_time(ash_buffer *out, const char *key, int64_t ms)
+void ash__json_add_time(ash_buffer *out, const char *key, int64_t ms)
 {
     char text[ASH_DATE_BYTES];
     if (ms == 0) {
-        ash__json_text(out, key, NULL);
+        ash__json_add_text(out, key, NULL);
         return;
     }
     ash__date_iso(text, ms);
