@@ -198,7 +198,9 @@ typedef struct ash_tree_change_options {
                                  remove one.  At most 64 KiB together (ASH_ETOOBIG) */
     const char *changed_by;   /* NULL: the principal's user, else nobody */
     const ash_fence *fence;   /* of a lock (ashlar/lock.h) in the tree's database: ASH_ELOST once it
-                                 is not held as granted */
+                                 is not held as granted.  With writes < 0: ASH_ELOST if anybody holds
+                                 a lock on the resource (files_id) lock_id; beside a deployment's other
+                                 clients as of just before the commit */
 } ash_tree_change_options;
 #define ASH_TREE_CHANGE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_tree_change_options)
 

@@ -2,6 +2,7 @@
 /* The fence of a lock: its document says whether it is held as it was granted. */
 #include "tree/change.h"
 
+#include "base/clock.h"
 #include "bucket/bucket.h"
 
 /* Not all of the document: those who wait for the lock change it all the time, and a transaction
@@ -39,6 +40,32 @@ static int touch(ash_tree_commit *c, ash_collection *locks, const bson_t *filter
     return rc;
 }
 
+/* Who could still count on holding the resource: a grant whose life is over counts no more. */
+static void held_by_anybody(bson_t *filter, const bson_value_t *resource)
+{
+    ash__filter_id(filter, "files_id", resource);
+    BCON_APPEND(filter, "expires", "{", "$gte", BCON_DATE_TIME(ash__clock_wall_ms()), "}", "$or",
+                "[", "{", "write_lock", BCON_BOOL(true), "}", "{", "read_locks", "{", "$gt",
+                BCON_INT32(0), "}", "}", "]");
+}
+
+static int require_nobody(ash_tree_commit *c, ash_error *err)
+{
+    const ash_fence *fence = c->opts->fence;
+    ash_collection *locks = NULL;
+    bson_t filter = BSON_INITIALIZER;
+    bool held = false;
+    held_by_anybody(&filter, fence->lock_id);
+    int rc = ash_collection_new(c->tree->store, c->tree->db, fence->collection, &locks, err);
+    if (rc == 0)
+        rc = look(c, locks, &filter, &held, err);
+    if (rc == 0 && held)
+        rc = ash__fail(err, ASH_ELOST, "somebody holds a lock on it");
+    bson_destroy(&filter);
+    ash_collection_free(locks);
+    return rc;
+}
+
 int ash__commit_fence(ash_tree_commit *c, ash_error *err)
 {
     const ash_fence *fence = c->opts->fence;
@@ -47,6 +74,8 @@ int ash__commit_fence(ash_tree_commit *c, ash_error *err)
     bool held = false;
     if (fence == NULL)
         return 0;
+    if (fence->writes < 0)
+        return require_nobody(c, err);
     ash__filter_id(&filter, "_id", fence->lock_id);
     bson_append_int64(&filter, "writes", 6, fence->writes);
     bson_append_bool(&filter, "write_lock", 10, true);

@@ -8,8 +8,11 @@
 
 #include "http/exchange.h"
 
-#include <ashlar/lock.h>
 #include <ashlar/tree.h>
+
+#define ASH_DAV_ALLOW                                                                              \
+    "OPTIONS, GET, HEAD, PUT, PATCH, DELETE, MKCOL, COPY, MOVE, PROPFIND, PROPPATCH, LOCK, UNLOCK"
+#define ASH_DAV_PATCH_TYPE "application/x-sabredav-partialupdate"
 
 typedef struct ash_dav ash_dav;
 typedef struct ash_dav_locks ash_dav_locks; /* locks.h */
@@ -17,8 +20,9 @@ typedef struct ash_dav_locks ash_dav_locks; /* locks.h */
 struct ash_dav {
     ash_store *store;
     ash_tree *tree;
-    char *prefix;         /* "" or "/docs": what hrefs begin with */
-    ash_dav_locks *locks; /* of the tree's collection; shared by all roots of it */
+    char *prefix;            /* "" or "/docs": what hrefs begin with */
+    ash_dav_locks *locks;    /* of the tree's collection */
+    _Atomic int32_t uploads; /* large ones at a time, whose bytes are in memory in part */
 };
 
 /* prefix: copied.  tree: of store, and both must outlive *out; the locks are made here. */

@@ -18,9 +18,12 @@ typedef struct ash_dav_guard {
 } ash_dav_guard;
 
 enum {
-    ASH_GUARD_BYTES = 1,   /* the resource's own content or properties change */
-    ASH_GUARD_NAME = 2,    /* it appears, goes, or gets another name: its folder changes, too */
-    ASH_GUARD_BELOW = 4    /* all that lies below goes along */
+    ASH_GUARD_BYTES = 1, /* the resource's own content or properties change */
+    ASH_GUARD_NAME = 2,  /* it appears, goes, or gets another name: its folder changes, too */
+    ASH_GUARD_BELOW = 4, /* all that lies below goes along */
+    ASH_GUARD_READ = 8,  /* nothing changes: conditions alone */
+    ASH_GUARD_OTHER = 16 /* another path of the same request (Destination): its conditions, which
+                              are of the request's own, were asked before */
 };
 
 /* true: go on; the guard is released by the caller in any case.  false: x is answered (412, 423
@@ -31,7 +34,8 @@ bool ash__dav_guard(ash_dav *dav, ash_exchange *x, const char *path, unsigned ch
                     ash_dav_guard *out);
 void ash__dav_guard_release(ash_dav_guard *g);
 
-/* After a DELETE, or of the source after a MOVE: locks on it and below are over. */
-void ash__dav_locks_gone(ash_dav *dav, const ash_tree_entry *entry);
+/* After a DELETE, or of the source after a MOVE (RFC 4918 §7.6): locks on the guard's path, and
+ * below it, are over. */
+void ash__dav_locks_gone(ash_dav_guard *g);
 
 #endif

@@ -23,6 +23,9 @@ int ash__dav_lookup_parent(ash_dav *dav, const char *path, ash_tree_entry **out,
 /* A path of the tree as an href: with the prefix, percent-encoded; folders end in '/'. */
 void ash__dav_href(const ash_dav *dav, ash_buffer *out, const char *path, bool is_folder);
 
+/* The name of the URL space that no tree has (http/site). */
+#define ASH_DAV_RESERVED "/.ashlar"
+
 /* Content-Type by the name's extension, where the entry has none. */
 const char *ash__dav_type(const ash_tree_entry *e);
 const char *ash__dav_type_of_name(const char *name);

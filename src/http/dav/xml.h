@@ -37,11 +37,11 @@ void ash__xml_reader_free(ash_xml_reader *r);
 /* First child of that name; NULL. */
 const ash_xml_node *ash__xml_child(const ash_xml_node *node, const char *space, const char *name);
 
-/* Collect an exchange's body, then call with the root (NULL: no body).  Answers 400, 413 by itself. */
+/* Collect an exchange's body, then call with the root, which lives for the call (NULL: no body); 400
+ * and 413 are answered here.  Meanwhile x->state is not the caller's; in `then` it is again what it
+ * was before, and so is x->release. */
 void ash__xml_collect(ash_exchange *x, size_t max_bytes, bool keep_inner,
                       void (*then)(ash_exchange *x, const ash_xml_node *root));
-/* The state that was set before ash__xml_collect() replaced x->state, and how it is freed. */
-void *ash__xml_collect_ctx(const ash_exchange *x);
 
 /* Text with &, <, >, and quotes as references; what XML 1.0 cannot hold becomes U+FFFD. */
 void ash__xml_text(ash_buffer *out, const char *text);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_HTTP_DAV_BYTES_H
+#define ASH_HTTP_DAV_BYTES_H
+
+/* A file's bytes as the answer to GET or HEAD: whole, in ranges, or not at all where the client has
+ * them. */
+
+#include "http/exchange.h"
+
+#include <ashlar/tree.h>
+
+/* entry: a version of a file, of tree; taken over.  Sets x->state. */
+void ash__dav_send_file(ash_exchange *x, ash_tree *tree, ash_tree_entry *entry);
+
+/* Content-Disposition with a name that any client understands. */
+void ash__dav_disposition(ash_exchange *x, const char *how, const char *name);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "http/dav/guard.h"
+#include "http/dav/if.h"
+#include "http/dav/locks.h"
+#include "http/dav/multistatus.h"
+#include "http/dav/xml.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A client that is there renews its lock; one that died should not keep others out for long, and an
+ * hour is as long as anybody's lunch. */
+enum { MAX_XML_BYTES = 64 * 1024, DEFAULT_SECONDS = 600, MAX_SECONDS = 3600 };
+
+typedef struct locking {
+    ash_dav *dav;
+    char *path;
+    int64_t seconds;
+    bool deep;
+    bool made; /* the resource was not there */
+    ash_dav_guard guard;
+} locking;
+
+static void release(ash_exchange *x)
+{
+    locking *k = x->state;
+    ash__dav_guard_release(&k->guard);
+    ash__free(k->path);
+    ash__free(k);
+}
+
+/* "Second-3600, Infinite": the first that is understood. */
+static int64_t seconds_of(const ash_exchange *x)
+{
+    const char *text = ash__head_field(x->head, "Timeout");
+    while (text != NULL && *text != '\0') {
+        text += strspn(text, " \t,");
+        if (strncasecmp(text, "Second-", 7) == 0) {
+            long long n = strtoll(text + 7, NULL, 10);
+            return n < 1 ? 1 : n > MAX_SECONDS ? MAX_SECONDS : n;
+        }
+        if (strncasecmp(text, "Infinite", 8) == 0)
+            return MAX_SECONDS;
+        text += strcspn(text, ",");
+    }
+    return DEFAULT_SECONDS;
+}
+
+static void answer_lock(ash_exchange *x, locking *k, const ash_dav_lock *lock, bool is_new)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash_dav_lock_set set = {.items = (ash_dav_lock *)(uintptr_t)lock, .count = 1};
+    ash__buffer_append_text(&out, ASH_DAV_XML_BEGIN "<D:prop xmlns:D=\"DAV:\"><D:lockdiscovery>");
+    ash__dav_locks_describe(k->dav, &set, lock->path, &out);
+    ash__buffer_append_text(&out, "</D:lockdiscovery></D:prop>\n");
+    if (is_new)
+        ash__answer_field(x, "Lock-Token", "<%s>", lock->token);
+    ash__answer_body(x, k->made ? 201 : 200, ASH_DAV_XML_TYPE, out.data, out.len);
+    ash__buffer_release(&out);
+}
+
+static void answer_conflict(ash_exchange *x, const ash_dav *dav, const char *path,
+                            const ash_error *err)
+{
+    ash_buffer href = ASH_BUFFER_INIT;
+    if (err->code != ASH_ELOCKED) {
+        ash__answer_error(x, err);
+        return;
+    }
+    ash__dav_href(dav, &href, path, false);
+    ash__dav_answer_condition(x, 423, "no-conflicting-lock", ash__buffer_text(&href));
+    ash__buffer_release(&href);
+}
+
+/* ---- a new one ---- */
+
+/* RFC 4918 §7.3: what is not there becomes an empty file. */
+static int make_file(locking *k, ash_error *err)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_writer *w = NULL;
+    o.if_absent = true;
+    int rc = ash_tree_open_writer(k->dav->tree, k->path, &o, NULL, &w, err);
+    if (rc == 0)
+        rc = ash_tree_writer_finish(w, NULL, &k->guard.entry, err);
+    ash_tree_writer_free(w);
+    k->made = rc == 0;
+    return rc;
+}
+
+static void take_lock(ash_exchange *x, locking *k, ash_dav_lock *lock)
+{
+    ash_error err = ASH_ERROR_INIT;
+    char *conflict = NULL;
+    lock->seconds = k->seconds;
+    lock->deep = k->deep;
+    if (ash__dav_locks_take(k->dav->locks, k->guard.entry, lock, &conflict, &err) == 0)
+        answer_lock(x, k, lock, true);
+    else
+        answer_conflict(x, k->dav, conflict != NULL ? conflict : k->path, &err);
+    ash__free(conflict);
+}
+
+static void lock_new(ash_exchange *x, locking *k, const ash_xml_node *root)
+{
+    const ash_xml_node *scope = ash__xml_child(root, "DAV:", "lockscope");
+    const ash_xml_node *type = ash__xml_child(root, "DAV:", "locktype");
+    const ash_xml_node *owner = ash__xml_child(root, "DAV:", "owner");
+    ash_error err = ASH_ERROR_INIT;
+    ash_dav_lock lock = {0};
+    bool exclusive = scope != NULL && ash__xml_child(scope, "DAV:", "exclusive") != NULL;
+    lock.shared = !exclusive && scope != NULL && ash__xml_child(scope, "DAV:", "shared") != NULL;
+    lock.owner = ash__strdup(owner != NULL && owner->inner != NULL ? owner->inner : "");
+    if (type == NULL || ash__xml_child(type, "DAV:", "write") == NULL ||
+        (!exclusive && !lock.shared))
+        ash__answer_text(x, 400, "<lockinfo> asks for no write lock, exclusive or shared");
+    else if (strlen(lock.owner) > ASH_DAV_MAX_OWNER_BYTES)
+        ash__answer_text(x, 413, "the owner is too long");
+    else if (k->guard.entry == NULL && make_file(k, &err) != 0)
+        ash__answer_text(
+            x, err.code == ASH_ENOTFOUND || err.code == ASH_EINVAL ? 409 : ash__status_of(err.code),
+            "%s", err.text);
+    else
+        take_lock(x, k, &lock);
+    ash__dav_lock_release(&lock);
+}
+
+/* ---- one that is there, for longer ---- */
+
+static void renew(ash_exchange *x, locking *k)
+{
+    char *text = ash__head_join(x->head, "If");
+    ash_dav_if asked;
+    ash_dav_lock_set set = {0};
+    ash_dav_lock *lock = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    bool good = ash__dav_if_parse(text, &asked) && text != NULL;
+    if (good && ash__dav_locks_load(k->dav->locks, &set, &err) == 0)
+        for (size_t i = 0; i < set.count && lock == NULL; i++)
+            if (ash__dav_lock_covers(&set.items[i], k->path) &&
+                ash__dav_if_submits(&asked, set.items[i].token))
+                lock = &set.items[i];
+    if (!good)
+        ash__answer_text(x, 400, "LOCK without a body renews a lock, and needs its token in If");
+    else if (lock == NULL)
+        ash__answer_text(x, 412, "no lock of that token is on %s", k->path);
+    else if (ash__dav_locks_renew(k->dav->locks, lock, k->seconds, &err) != 0)
+        ash__answer_text(x, err.code == ASH_ELOST ? 412 : ash__status_of(err.code), "%s", err.text);
+    else
+        answer_lock(x, k, lock, false);
+    ash__dav_if_release(&asked);
+    ash__dav_lock_set_release(&set);
+    ash__free(text);
+}
+
+static void understand(ash_exchange *x, const ash_xml_node *root)
+{
+    locking *k = x->state;
+    if (root == NULL) {
+        renew(x, k);
+        return;
+    }
+    if (strcmp(root->space, "DAV:") != 0 || strcmp(root->name, "lockinfo") != 0) {
+        ash__answer_text(x, 400, "the body of a LOCK is <lockinfo> of the namespace DAV:");
+        return;
+    }
+    /* Conditions alone: what stands against a lock is another lock, and says so below. */
+    if (!ash__dav_guard(k->dav, x, k->path, ASH_GUARD_READ, &k->guard))
+        return;
+    if (k->guard.entry == NULL && x->target.is_folder)
+        ash__answer_text(x, 409, "a folder that is not there cannot be locked");
+    else
+        lock_new(x, k, root);
+}
+
+void ash__dav_lock(ash_dav *dav, ash_exchange *x, const char *path)
+{
+    int depth = ash__dav_depth(x, -1);
+    if (depth != 0 && depth != -1) {
+        ash__answer_text(x, 400, "Depth is 0 or infinity here");
+        return;
+    }
+    locking *k = ash__new(locking);
+    k->dav = dav;
+    k->path = ash__strdup(path);
+    k->seconds = seconds_of(x);
+    k->deep = depth == -1;
+    x->state = k;
+    x->release = release;
+    ash__xml_collect(x, MAX_XML_BYTES, true, understand);
+}
+
+void ash__dav_unlock(ash_dav *dav, ash_exchange *x, const char *path)
+{
+    const char *field = ash__head_field(x->head, "Lock-Token");
+    ash_dav_lock_set set = {0};
+    const ash_dav_lock *lock = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    size_t len = field != NULL ? strlen(field) : 0;
+    if (len < 3 || field[0] != '<' || field[len - 1] != '>') {
+        ash__answer_text(x, 400, "UNLOCK needs Lock-Token: <TOKEN>");
+        return;
+    }
+    if (ash__dav_locks_load(dav->locks, &set, &err) != 0) {
+        ash__answer_error(x, &err);
+        return;
+    }
+    for (size_t i = 0; i < set.count; i++)
+        if (strlen(set.items[i].token) == len - 2 &&
+            strncmp(set.items[i].token, field + 1, len - 2) == 0 &&
+            ash__dav_lock_covers(&set.items[i], path))
+            lock = &set.items[i];
+    if (lock == NULL)
+        ash__dav_answer_condition(x, 409, "lock-token-matches-request-uri", NULL);
+    else if (ash__dav_locks_drop(dav->locks, lock, &err) != 0)
+        ash__answer_error(x, &err);
+    else
+        ash__answer_empty(x, 204);
+    ash__dav_lock_set_release(&set);
+}

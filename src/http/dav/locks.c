@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/dav/locks_state.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "http/dav/resource.h"
+#include "http/dav/xml.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int ash__dav_locks_new(ash_store *store, ash_tree *tree, ash_dav_locks **out, ash_error *err)
+{
+    ash_dav_locks *l = ash__new(ash_dav_locks);
+    l->store = store;
+    l->tree = tree;
+    ash__mutex_init(&l->lock, ASH_RANK_BUCKET);
+    int rc = ash_collection_new(store, NULL, ASH_DAV_COLLECTION ".webdav", &l->facts, err);
+    if (rc == 0)
+        rc = ash_collection_new(store, NULL, ASH_DAV_COLLECTION ".locks", &l->grants, err);
+    if (rc != 0) {
+        ash__dav_locks_free(l);
+        return rc;
+    }
+    *out = l;
+    return 0;
+}
+
+void ash__dav_locks_free(ash_dav_locks *l)
+{
+    if (l == NULL)
+        return;
+    ash_lock_collection_close(l->made);
+    ash_collection_free(l->facts);
+    ash_collection_free(l->grants);
+    ash__mutex_release(&l->lock);
+    ash__free(l);
+}
+
+/* Opened, and its indexes made, with the first lock. */
+static int open_grants(ash_dav_locks *l, ash_error *err)
+{
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    ash_lock_collection *made = NULL;
+    ash__mutex_lock(&l->lock);
+    bool there = l->made != NULL;
+    ash__mutex_unlock(&l->lock);
+    if (there)
+        return 0;
+    o.root = ASH_DAV_COLLECTION;
+    bson_t *specs = BCON_NEW("0", "{", "key", "{", "expires", BCON_INT32(1), "}", "name",
+                             BCON_UTF8("expires_1"), "expireAfterSeconds", BCON_INT32(0), "}");
+    int rc = ash_collection_create_indexes(l->facts, specs, NULL, NULL, err);
+    bson_destroy(specs);
+    if (rc == 0)
+        rc = ash_lock_collection_open(l->store, &o, &made, err);
+    if (rc != 0)
+        return rc;
+    ash__mutex_lock(&l->lock);
+    bool first = l->made == NULL;
+    if (first)
+        l->made = made;
+    ash__mutex_unlock(&l->lock);
+    /* Two first locks at once. */
+    if (!first)
+        ash_lock_collection_close(made);
+    return 0;
+}
+
+/* ---- one lock ---- */
+
+void ash__dav_lock_release(ash_dav_lock *lock)
+{
+    ash__free(lock->path);
+    ash__free(lock->owner);
+    if (lock->entry.value_type != BSON_TYPE_EOD)
+        bson_value_destroy(&lock->entry);
+    ash__lock_hand_free(&lock->hand);
+    memset(lock, 0, sizeof *lock);
+}
+
+void ash__dav_lock_set_release(ash_dav_lock_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        ash__dav_lock_release(&set->items[i]);
+    ash__free(set->items);
+    *set = (ash_dav_lock_set){0};
+}
+
+bool ash__dav_lock_covers(const ash_dav_lock *lock, const char *path)
+{
+    size_t len = strlen(lock->path);
+    if (strcmp(lock->path, path) == 0)
+        return true;
+    return lock->deep && (len == 1 || (strncmp(path, lock->path, len) == 0 && path[len] == '/'));
+}
+
+static void new_token(char out[ASH_DAV_TOKEN_BYTES])
+{
+    uint8_t r[16];
+    char hex[33];
+    ash__random(r, sizeof r);
+    r[6] = (uint8_t)((r[6] & 0x0f) | 0x40);
+    r[8] = (uint8_t)((r[8] & 0x3f) | 0x80);
+    ash__hex(r, sizeof r, hex);
+    snprintf(out, ASH_DAV_TOKEN_BYTES, "urn:uuid:%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8, hex + 12,
+             hex + 16, hex + 20);
+}
+
+static bson_t *document_of(const ash_dav_locks *l, const ash_dav_lock *lock)
+{
+    bson_t *doc =
+        BCON_NEW("_id", BCON_UTF8(lock->token), "root", BCON_UTF8(ash_tree_root(l->tree)));
+    BSON_APPEND_VALUE(doc, "entry", &lock->entry);
+    BCON_APPEND(doc, "shared", BCON_BOOL(lock->shared), "deep", BCON_BOOL(lock->deep), "owner",
+                BCON_UTF8(lock->owner), "created", BCON_DATE_TIME(ash__clock_wall_ms()), "expires",
+                BCON_DATE_TIME(lock->expires_ms), "seconds", BCON_INT64(lock->seconds), "hand", "{",
+                "write", BCON_BOOL(lock->hand.write), "h", BCON_OID(&lock->hand.h), "writes",
+                BCON_INT64(lock->hand.writes), "}");
+    /* The lock document's id may be of any type. */
+    BSON_APPEND_VALUE(doc, "lock", &lock->hand.doc_id);
+    return doc;
+}
+
+/* ---- making ---- */
+
+/* Two that stand against each other may both be written; the one that was first stays, and where
+ * nobody can tell, none. */
+static int yield_to_others(ash_dav_locks *l, const ash_dav_lock *lock, const char *path,
+                           char **conflict, ash_error *err)
+{
+    ash_dav_lock_set set = {0};
+    int rc = ash__dav_locks_load(l, &set, err);
+    for (size_t i = 0; rc == 0 && i < set.count; i++) {
+        const ash_dav_lock *other = &set.items[i];
+        ash_dav_lock mine = *lock;
+        mine.path = (char *)(uintptr_t)path;
+        if (strcmp(other->token, lock->token) == 0 || (other->shared && lock->shared))
+            continue;
+        if (!ash__dav_lock_covers(other, path) && !ash__dav_lock_covers(&mine, other->path))
+            continue;
+        if (conflict != NULL)
+            *conflict = ash__strdup(other->path);
+        rc = ash__fail(err, ASH_ELOCKED, "%s is locked", other->path);
+    }
+    if (rc == 0 && set.count > ASH_DAV_MAX_LOCKS)
+        rc = ash__fail(err, ASH_ELOCKED, "there are %d locks already", (int)ASH_DAV_MAX_LOCKS);
+    ash__dav_lock_set_release(&set);
+    return rc;
+}
+
+static int take_grant(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_lock *lock,
+                      ash_error *err)
+{
+    bson_t *meta = BCON_NEW("webdav", BCON_UTF8(lock->token), "path",
+                            BCON_UTF8(ash_tree_entry_path(entry)), "owner", BCON_UTF8(lock->owner));
+    int rc = open_grants(l, err);
+    if (rc == 0)
+        rc = ash__lock_hand_take(l->made, ash_tree_entry_id(entry), !lock->shared,
+                                 lock->seconds * 1000, meta, &lock->hand, err);
+    bson_destroy(meta);
+    return rc;
+}
+
+int ash__dav_locks_take(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_lock *lock,
+                        char **conflict, ash_error *err)
+{
+    const char *path = ash_tree_entry_path(entry);
+    new_token(lock->token);
+    lock->path = ash__strdup(path);
+    bson_value_copy(ash_tree_entry_id(entry), &lock->entry);
+    lock->expires_ms = ash__clock_wall_ms() + lock->seconds * 1000;
+    int rc = yield_to_others(l, lock, path, conflict, err);
+    if (rc == 0)
+        rc = take_grant(l, entry, lock, err);
+    if (rc != 0)
+        return rc;
+    bson_t *doc = document_of(l, lock);
+    rc = ash_collection_insert_one(l->facts, doc, NULL, err);
+    bson_destroy(doc);
+    if (rc == 0)
+        rc = yield_to_others(l, lock, path, conflict, err);
+    if (rc != 0)
+        ash__dav_locks_drop(l, lock, NULL);
+    return rc;
+}
+
+static int update_expiry(ash_dav_locks *l, const ash_dav_lock *lock, ash_error *err)
+{
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(lock->token));
+    bson_t *set = BCON_NEW("$set", "{", "expires", BCON_DATE_TIME(lock->expires_ms), "seconds",
+                           BCON_INT64(lock->seconds), "}");
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(set);
+    value.value.v_doc.data_len = set->len;
+    int rc = ash_collection_update(l->facts, filter, &value, NULL, NULL, err);
+    bson_destroy(filter);
+    bson_destroy(set);
+    return rc;
+}
+
+int ash__dav_locks_renew(ash_dav_locks *l, ash_dav_lock *lock, int64_t seconds, ash_error *err)
+{
+    lock->seconds = seconds;
+    lock->expires_ms = ash__clock_wall_ms() + seconds * 1000;
+    int rc = open_grants(l, err);
+    if (rc == 0)
+        rc = ash__lock_hand_renew(l->made, &lock->hand, seconds * 1000, err);
+    return rc == 0 ? update_expiry(l, lock, err) : rc;
+}
+
+int ash__dav_locks_drop(ash_dav_locks *l, const ash_dav_lock *lock, ash_error *err)
+{
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(lock->token));
+    int rc = open_grants(l, err);
+    if (rc == 0)
+        rc = ash__lock_hand_release(l->made, &lock->hand, err);
+    /* It had ended already. */
+    if (rc == ASH_ELOST)
+        rc = 0;
+    if (rc == 0)
+        rc = ash_collection_remove(l->facts, filter, NULL, NULL, err);
+    bson_destroy(filter);
+    return rc;
+}
+
+/* ---- what holds now ---- */
+
+static char *text_of(const bson_t *doc, const char *field)
+{
+    bson_iter_t at;
+    bool there = bson_iter_init_find(&at, doc, field) && BSON_ITER_HOLDS_UTF8(&at);
+    return ash__strdup(there ? bson_iter_utf8(&at, NULL) : "");
+}
+
+static bool flag_of(const bson_t *doc, const char *field)
+{
+    bson_iter_t at;
+    return bson_iter_init_find(&at, doc, field) && bson_iter_as_bool(&at);
+}
+
+static bool read_hand(const bson_t *doc, ash_lock_hand *out)
+{
+    bson_iter_t top, at;
+    if (!bson_iter_init(&top, doc) || !bson_iter_find_descendant(&top, "hand.h", &at) ||
+        !BSON_ITER_HOLDS_OID(&at))
+        return false;
+    bson_oid_copy(bson_iter_oid(&at), &out->h);
+    if (!bson_iter_init(&top, doc) || !bson_iter_find_descendant(&top, "hand.writes", &at))
+        return false;
+    out->writes = bson_iter_as_int64(&at);
+    if (!bson_iter_init_find(&at, doc, "lock"))
+        return false;
+    bson_value_copy(bson_iter_value(&at), &out->doc_id);
+    return true;
+}
+
+/* false: no document of ours. */
+static bool read_lock(const bson_t *doc, ash_dav_lock *out)
+{
+    bson_iter_t at;
+    char *token = text_of(doc, "_id");
+    snprintf(out->token, sizeof out->token, "%s", token);
+    ash__free(token);
+    out->owner = text_of(doc, "owner");
+    out->shared = flag_of(doc, "shared");
+    out->deep = flag_of(doc, "deep");
+    out->hand.write = !out->shared;
+    if (bson_iter_init_find(&at, doc, "seconds"))
+        out->seconds = bson_iter_as_int64(&at);
+    if (bson_iter_init_find(&at, doc, "expires") && BSON_ITER_HOLDS_DATE_TIME(&at))
+        out->expires_ms = bson_iter_date_time(&at);
+    if (!bson_iter_init_find(&at, doc, "entry") || !read_hand(doc, &out->hand))
+        return false;
+    bson_value_copy(bson_iter_value(&at), &out->entry);
+    return true;
+}
+
+/* Where the entry is now; NULL: it is not there any more. */
+static int find_path(ash_dav_locks *l, ash_dav_lock *lock, ash_error *err)
+{
+    ash_tree_entry *e = NULL;
+    /* The root's id is its name. */
+    if (lock->entry.value_type == BSON_TYPE_UTF8) {
+        lock->path = ash__strdup("/");
+        return 0;
+    }
+    int rc = ash_tree_get_by_id(l->tree, &lock->entry, 0, NULL, &e, err);
+    if (rc == ASH_ENOTFOUND)
+        return 0;
+    if (rc == 0 && !ash_tree_entry_is_deleted(e))
+        lock->path = ash__strdup(ash_tree_entry_path(e));
+    ash_tree_entry_free(e);
+    return rc;
+}
+
+/* Broken by somebody, or taken over? */
+static int is_granted(ash_dav_locks *l, const ash_dav_lock *lock, bool *granted, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t doc;
+    ash__lock_hand_filter(&lock->hand, &filter);
+    int rc = ash_collection_find_one(l->grants, &filter, NULL, &doc, err);
+    bson_destroy(&filter);
+    *granted = rc == 0;
+    if (rc == 0)
+        bson_destroy(&doc);
+    return rc == ASH_ENOTFOUND ? 0 : rc;
+}
+
+static int add_lock(ash_dav_locks *l, const bson_t *doc, ash_dav_lock_set *out, ash_error *err)
+{
+    ash_dav_lock lock = {0};
+    bool granted = false;
+    int rc = 0;
+    if (read_lock(doc, &lock))
+        rc = is_granted(l, &lock, &granted, err);
+    if (rc == 0 && granted)
+        rc = find_path(l, &lock, err);
+    if (rc != 0 || lock.path == NULL) {
+        ash__dav_lock_release(&lock);
+        return rc;
+    }
+    out->items = ash__grow_array(out->items, out->count, &out->capacity, sizeof *out->items);
+    out->items[out->count++] = lock;
+    return 0;
+}
+
+int ash__dav_locks_load(ash_dav_locks *l, ash_dav_lock_set *out, ash_error *err)
+{
+    ash_cursor *cursor = NULL;
+    ash_doc view;
+    bson_t doc;
+    bson_t *filter = BCON_NEW("root", BCON_UTF8(ash_tree_root(l->tree)), "expires", "{", "$gt",
+                              BCON_DATE_TIME(ash__clock_wall_ms()), "}");
+    *out = (ash_dav_lock_set){0};
+    int rc = ash_collection_find(l->facts, filter, NULL, &cursor, err);
+    bson_destroy(filter);
+    while (rc == 0) {
+        rc = ash_cursor_next(cursor, &view, err);
+        if (rc != 0 || view.data == NULL)
+            break;
+        if (bson_init_static(&doc, view.data, view.len))
+            rc = add_lock(l, &doc, out, err);
+    }
+    ash_cursor_free(cursor);
+    if (rc != 0)
+        ash__dav_lock_set_release(out);
+    return rc;
+}
+
+void ash__dav_locks_fence(const ash_dav_locks *l, const bson_value_t *entry,
+                          const ash_dav_lock *lock, ash_fence *out)
+{
+    (void)l;
+    *out = (ash_fence)ASH_FENCE_INIT;
+    out->collection = ASH_DAV_COLLECTION ".locks";
+    out->lock_id = lock != NULL ? &lock->hand.doc_id : entry;
+    out->writes = lock != NULL ? lock->hand.writes : -1;
+}
+
+/* ---- telling ---- */
+
+static void describe(const ash_dav *dav, const ash_dav_lock *lock, ash_buffer *out)
+{
+    int64_t left = (lock->expires_ms - ash__clock_wall_ms() + 999) / 1000;
+    ash__buffer_printf(
+        out,
+        "<D:activelock><D:locktype><D:write/></D:locktype><D:lockscope><D:%s/></D:lockscope>"
+        "<D:depth>%s</D:depth>",
+        lock->shared ? "shared" : "exclusive", lock->deep ? "infinity" : "0");
+    if (lock->owner[0] != '\0')
+        ash__buffer_printf(out, "<D:owner>%s</D:owner>", lock->owner);
+    ash__buffer_printf(
+        out,
+        "<D:timeout>Second-%lld</D:timeout><D:locktoken><D:href>%s</D:href></D:locktoken>"
+        "<D:lockroot><D:href>",
+        (long long)(left > 0 ? left : 0), lock->token);
+    ash__dav_href(dav, out, lock->path, false);
+    ash__buffer_append_text(out, "</D:href></D:lockroot></D:activelock>");
+}
+
+void ash__dav_locks_describe(ash_dav *dav, const ash_dav_lock_set *set, const char *path,
+                             ash_buffer *out)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (ash__dav_lock_covers(&set->items[i], path))
+            describe(dav, &set->items[i], out);
+}
