@@ -86,7 +86,7 @@ static bool check_conditions(const guarding *g, ash_dav_guard *out)
     ash_validators now;
     bool absent = out->entry != NULL && is_unwritten(g, out->entry);
     ash__dav_validators(absent ? NULL : out->entry, etag, &now);
-    if (ash__condition_check(g->x->head, g->x->method, &now) != 0) {
+    if (ash__http_condition_check(g->x->head, g->x->method, &now) != 0) {
         ash__answer_text(g->x, 412, "%s is not what the request's conditions want it to be",
                          g->path);
         return false;

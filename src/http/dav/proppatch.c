@@ -70,7 +70,7 @@ static void judge(change *c, int64_t *modified_ms)
     const ash_dav_live *live = ash__dav_live_find(c->node->space, c->node->name);
     if (live != NULL && live->is_protected)
         c->status = 403;
-    else if (is_time(c->node) && !c->remove && !ash__date_parse(c->node->text, modified_ms) &&
+    else if (is_time(c->node) && !c->remove && !ash__http_date_parse(c->node->text, modified_ms) &&
              !ash__date_parse_iso(c->node->text, modified_ms))
         c->status = 409;
     else if (is_dav(c->node, "getlastmodified") && c->remove)
