@@ -41,15 +41,26 @@ static const char sandbox[] =
     "sandbox; default-src 'none'; img-src 'self' data:; media-src 'self'; "
     "style-src 'unsafe-inline'";
 
+/* RFC 8187 §3.2.1: fewer characters stay than in a path. */
+static void encode_value(ash_buffer *out, const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
+        bool stays = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     strchr("!#$&+-.^_`|~", c) != NULL;
+        ash__buffer_printf(out, stays ? "%c" : "%%%02X", c);
+    }
+}
+
 void ash__dav_disposition(ash_exchange *x, const char *how, const char *name)
 {
     ash_buffer plain = ASH_BUFFER_INIT, encoded = ASH_BUFFER_INIT;
     for (const char *at = name; *at != '\0'; at++) {
         unsigned char c = (unsigned char)*at;
-        ash__buffer_append_byte(
-            &plain, c < 0x20 || c >= 0x7f || c == '"' || c == '\\' || c == '%' ? '_' : c);
+        bool odd = c < 0x20 || c >= 0x7f || strchr("\"\\%", c) != NULL;
+        ash__buffer_append_byte(&plain, odd ? '_' : c);
     }
-    ash__http_target_encode(&encoded, name);
+    encode_value(&encoded, name);
     ash__answer_field(x, "Content-Disposition", "%s; filename=\"%s\"; filename*=UTF-8''%s", how,
                       ash__buffer_text(&plain), ash__buffer_text(&encoded));
     ash__buffer_release(&plain);
@@ -90,10 +101,13 @@ static void add_fields(ash_exchange *x, const ash_tree_entry *e, const ash_valid
 static void part_head(const sending *s, ash_buffer *out, int part)
 {
     const ash_range *r = &s->ranges[part];
-    ash__buffer_printf(
-        out, "%s--%s\r\nContent-Type: %s\r\nContent-Range: bytes %lld-%lld/%lld\r\n\r\n",
-        part > 0 ? "\r\n" : "", s->boundary, ash__dav_type(s->entry), (long long)r->start,
-        (long long)r->end - 1, (long long)ash_tree_entry_length(s->entry));
+    ash__buffer_printf(out, "%s--%s\r\nContent-Type: ", part > 0 ? "\r\n" : "", s->boundary);
+    /* As in a head, a line break would begin another field. */
+    for (const char *at = ash__dav_type(s->entry); *at != '\0'; at++)
+        if ((unsigned char)*at >= 0x20)
+            ash__buffer_append_byte(out, (uint8_t)*at);
+    ash__buffer_printf(out, "\r\nContent-Range: bytes %lld-%lld/%lld\r\n\r\n", (long long)r->start,
+                       (long long)r->end - 1, (long long)ash_tree_entry_length(s->entry));
 }
 
 static void part_end(const sending *s, ash_buffer *out)
@@ -126,42 +140,53 @@ static int open_range(sending *s, ash_error *err)
     s->left = r->end - r->start;
     o.start = r->start;
     o.end = r->end;
-    /* An end of 0 is the file's, and an empty range is not to be had otherwise. */
     return ash_tree_open_entry(s->tree, s->entry, &o, NULL, &s->reader, err);
 }
 
-static int fail(ash_exchange *x, const ash_error *err)
+/* What out has room for behind its end, len bytes; a file that ends earlier is damaged. */
+static int read_piece(sending *s, ash_buffer *out, size_t len, ash_error *err)
 {
-    sending *s = x->state;
-    ash__log(ASH_LOG_ERROR, "%s: %s", ash_tree_entry_path(s->entry), err->text);
-    return err->code;
+    int rc = 0;
+    size_t got = 1;
+    while (rc == 0 && len > 0 && got > 0) {
+        rc = ash_tree_reader_read(s->reader, out->data + out->len, len, &got, err);
+        if (rc == 0) {
+            out->len += got;
+            len -= got;
+        }
+    }
+    if (rc == 0 && len > 0)
+        rc = ash__fail(err, ASH_ECORRUPT, "%s is %zu bytes too short",
+                       ash_tree_entry_path(s->entry), len);
+    return rc;
 }
 
-static int more(ash_exchange *x, ash_buffer *out)
+/* The end is where the digest is compared: it is looked at before the last bytes go out, since
+ * afterwards the client has a whole answer. */
+static int read_end(sending *s, ash_buffer *out, ash_error *err)
 {
-    sending *s = x->state;
-    ash_error err = ASH_ERROR_INIT;
     size_t got = 0;
+    return ash_tree_reader_read(s->reader, out->data + out->len, 1, &got, err);
+}
+
+static int next_piece(sending *s, ash_buffer *out, ash_error *err)
+{
+    int rc = 0;
     if (s->left == 0) {
         s->at += s->reader != NULL;
-        if (open_range(s, &err) != 0)
-            return fail(x, &err);
-        if (s->parts)
+        rc = open_range(s, err);
+        if (rc == 0 && s->parts)
             part_head(s, out, s->at);
     }
     size_t want = s->left < ASH_PIECE_BYTES ? (size_t)s->left : ASH_PIECE_BYTES;
     ash__buffer_reserve(out, want + 1);
-    /* One byte more than is left: the end is where the digest is compared. */
-    bool last_of_range = (int64_t)want == s->left;
-    for (size_t n = 0; n < want; n += got)
-        if (ash_tree_reader_read(s->reader, out->data + out->len, want - n, &got, &err) != 0 ||
-            got == 0)
-            return got == 0 && err.code == 0 ? ASH_ECORRUPT : fail(x, &err);
-        else
-            out->len += got;
+    if (rc == 0)
+        rc = read_piece(s, out, want, err);
     s->left -= (int64_t)want;
-    if (last_of_range && ash_tree_reader_read(s->reader, out->data + out->len, 1, &got, &err) != 0)
-        return fail(x, &err);
+    if (rc == 0 && s->left == 0)
+        rc = read_end(s, out, err);
+    if (rc != 0)
+        return rc;
     if (s->left > 0 || s->at + 1 < s->count)
         return ASH_MORE_TO_COME;
     if (s->parts)
@@ -169,18 +194,43 @@ static int more(ash_exchange *x, ash_buffer *out)
     return ASH_MORE_LAST;
 }
 
-/* The first piece goes with the head; and a file that cannot be read from its beginning is told by
- * status. */
+static int more(ash_exchange *x, ash_buffer *out)
+{
+    sending *s = x->state;
+    ash_error err = ASH_ERROR_INIT;
+    int rc = next_piece(s, out, &err);
+    if (rc < 0)
+        ash__log(ASH_LOG_ERROR, "%s: %s", ash_tree_entry_path(s->entry), err.text);
+    return rc;
+}
+
+static bool is_damage(int code)
+{
+    return code == ASH_ECORRUPT || code == ASH_ECHUNKMISSING || code == ASH_ECHUNKEXTRA ||
+           code == ASH_ECHUNKSIZE;
+}
+
+/* Nothing was sent yet: what would have described the file goes. */
+static void answer_unreadable(ash_exchange *x, ash_error *err)
+{
+    ash__buffer_clear(&x->body);
+    ash__buffer_clear(&x->fields);
+    if (is_damage(err->code))
+        ash__fail(err, ASH_ECORRUPT,
+                  "the file is damaged and cannot be read; `ashlar tree check` says more");
+    ash__answer_error(x, err);
+}
+
+/* The first piece goes with the head, so that a file that cannot be read from its beginning, and a
+ * small one that is damaged anywhere, is told by the status. */
 static void send_body(ash_exchange *x, int status, const char *type, int64_t length)
 {
     ash_error err = ASH_ERROR_INIT;
-    int rc = length == 0 || x->is_head ? ASH_MORE_LAST : more(x, &x->body);
+    int rc = ASH_MORE_LAST;
+    if (length > 0 && !x->is_head)
+        rc = next_piece(x->state, &x->body, &err);
     if (rc < 0) {
-        ash__buffer_clear(&x->body);
-        ash__buffer_clear(&x->fields);
-        ash__fail(&err, ASH_ECORRUPT,
-                  "the file is damaged and cannot be read; `ashlar tree check` says more");
-        ash__answer_error(x, &err);
+        answer_unreadable(x, &err);
         return;
     }
     x->more = more;
@@ -206,36 +256,56 @@ static void send_ranges(ash_exchange *x, sending *s)
     send_body(x, 206, type, length_of_parts(s));
 }
 
+static int find_ranges(ash_exchange *x, sending *s, const ash_validators *now)
+{
+    ash_validators sure = *now;
+    /* Clients and programs set times as they like.  Only one that the store set by itself says that
+     * the bytes are those of before (RFC 9110 §8.8.2.2); else half a file could be completed with
+     * half of another. */
+    if (ash_tree_entry_modified_ms(s->entry) != ash_tree_entry_changed_ms(s->entry))
+        sure.modified_ms = 0;
+    return ash__ranges(x->head, ash_tree_entry_length(s->entry), &sure, s->ranges);
+}
+
+static void send_file(ash_exchange *x, sending *s, const ash_validators *now)
+{
+    int64_t length = ash_tree_entry_length(s->entry);
+    /* RFC 9110 §14.2: Range is for GET alone. */
+    s->count = x->is_head ? 0 : find_ranges(x, s, now);
+    if (s->count < 0) {
+        ash__answer_field(x, "Content-Range", "bytes */%lld", (long long)length);
+        ash__answer_text(x, 416, "the file has %lld bytes", (long long)length);
+        return;
+    }
+    add_fields(x, s->entry, now);
+    if (s->count > 0) {
+        send_ranges(x, s);
+    } else {
+        s->count = 1;
+        s->ranges[0] = (ash_range){0, length};
+        send_body(x, 200, ash__dav_type(s->entry), length);
+    }
+}
+
 void ash__dav_send_file(ash_exchange *x, ash_tree *tree, ash_tree_entry *entry)
 {
     sending *s = ash__new(sending);
     char etag[ASH_ETAG_BYTES];
     ash_validators now;
-    int64_t length = ash_tree_entry_length(entry);
     s->tree = tree;
     s->entry = entry;
     x->state = s;
     x->release = release;
     ash__dav_validators(entry, etag, &now);
-    int status = ash__http_condition_check(x->head, x->method, &now);
-    if (status == 412) {
-        ash__answer_text(x, 412, "the file is not what the request's conditions want it to be");
-        return;
-    }
-    add_fields(x, entry, &now);
-    if (status == 304) {
+    switch (ash__http_condition_check(x->head, x->method, &now)) {
+    case 0:
+        send_file(x, s, &now);
+        break;
+    case 304:
+        add_fields(x, entry, &now);
         ash__answer_empty(x, 304);
-        return;
-    }
-    s->count = ash__ranges(x->head, length, &now, s->ranges);
-    if (s->count < 0) {
-        ash__answer_field(x, "Content-Range", "bytes */%lld", (long long)length);
-        ash__answer_text(x, 416, "the file has %lld bytes", (long long)length);
-    } else if (s->count > 0) {
-        send_ranges(x, s);
-    } else {
-        s->count = 1;
-        s->ranges[0] = (ash_range){0, length};
-        send_body(x, 200, ash__dav_type(entry), length);
+        break;
+    default:
+        ash__answer_text(x, 412, "the file is not what the request's conditions want it to be");
     }
 }

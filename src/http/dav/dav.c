@@ -67,5 +67,6 @@ void ash__dav_options(ash_dav *dav, ash_exchange *x, const char *path)
     ash__answer_field(x, "MS-Author-Via", "DAV");
     ash__answer_field(x, "Accept-Ranges", "bytes");
     ash__answer_field(x, "Accept-Patch", "%s", ASH_DAV_PATCH_TYPE);
-    ash__answer_empty(x, 204);
+    /* Not 204, which Explorer does not take for a yes. */
+    ash__answer_empty(x, 200);
 }

@@ -20,9 +20,9 @@ typedef struct ash_dav_locks ash_dav_locks; /* locks.h */
 struct ash_dav {
     ash_store *store;
     ash_tree *tree;
-    char *prefix;            /* "" or "/docs": what hrefs begin with */
-    ash_dav_locks *locks;    /* of the tree's collection */
-    _Atomic int32_t uploads; /* large ones at a time, whose bytes are in memory in part */
+    char *prefix;                 /* "" or "/docs": what hrefs begin with */
+    ash_dav_locks *locks;         /* of the tree's collection */
+    _Atomic int64_t upload_bytes; /* that uploads of now may hold in memory (upload.h) */
 };
 
 /* prefix: copied.  tree: of store, and both must outlive *out; the locks are made here. */

@@ -17,6 +17,16 @@ static void release(ash_exchange *x)
     ash__free(s);
 }
 
+/* A name with a line break in it is one line all the same. */
+static void add_name(ash_buffer *out, const ash_tree_entry *e)
+{
+    for (const char *at = ash_tree_entry_name(e); *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
+        ash__buffer_append_byte(out, c < 0x20 || c == 0x7f ? '?' : c);
+    }
+    ash__buffer_append_text(out, ash_tree_entry_is_folder(e) ? "/\n" : "\n");
+}
+
 static int more(ash_exchange *x, ash_buffer *out)
 {
     listing *s = x->state;
@@ -30,8 +40,7 @@ static int more(ash_exchange *x, ash_buffer *out)
             return rc;
         if (e == NULL)
             return ASH_MORE_LAST;
-        ash__buffer_append_text(out, ash_tree_entry_name(e));
-        ash__buffer_append_text(out, ash_tree_entry_is_folder(e) ? "/\n" : "\n");
+        add_name(out, e);
     }
     return ASH_MORE_TO_COME;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/dav/upload.h"
 
-#include <string.h>
-
 static void make(ash_dav *dav, ash_exchange *x, const char *path, const ash_dav_guard *g)
 {
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;

@@ -109,24 +109,47 @@ static bool read_range(patch *p, const char *text)
     return true;
 }
 
-/* false: x is answered. */
-static bool begin_patch(patch *p, ash_exchange *x, const char *range)
+/* How long the file will be; -1: nobody knows. */
+static int64_t new_length(const patch *p, const ash_exchange *x)
+{
+    if (x->body_length < 0)
+        return -1;
+    int64_t end = p->start + x->body_length;
+    return end > p->old_length ? end : p->old_length;
+}
+
+/* What is before the body is written at once.  false: x is answered. */
+static bool begin_patch(patch *p, ash_exchange *x)
 {
     ash_error err = ASH_ERROR_INIT;
-    p->old_length = ash_tree_entry_length(p->upload.guard.entry);
+    if (!ash__dav_upload_begin(&p->upload, x, new_length(p, x)))
+        return false;
+    if (keep(p, 0, p->start, &err) == 0)
+        return true;
+    ash__dav_answer_change(x, &err);
+    return false;
+}
+
+/* false: x is answered. */
+static bool check_patch(patch *p, ash_exchange *x, const char *range)
+{
+    const ash_tree_entry *old = p->upload.guard.entry;
+    if (old == NULL) {
+        ash__answer_text(x, 404, "there is no %s", p->upload.path);
+        return false;
+    }
+    p->old_length = ash_tree_entry_length(old);
     if (!read_range(p, range)) {
         ash__answer_text(
             x, 400, "X-Update-Range is \"append\", \"bytes=A-B\", \"bytes=A-\" or \"bytes=-N\"");
         return false;
     }
     if (p->start > p->old_length) {
+        ash__answer_field(x, "Content-Range", "bytes */%lld", (long long)p->old_length);
         ash__answer_text(x, 416, "the file has only %lld bytes", (long long)p->old_length);
         return false;
     }
-    if (keep(p, 0, p->start, &err) == 0)
-        return true;
-    ash__dav_answer_change(x, &err);
-    return false;
+    return true;
 }
 
 void ash__dav_patch(ash_dav *dav, ash_exchange *x, const char *path)
@@ -140,23 +163,13 @@ void ash__dav_patch(ash_dav *dav, ash_exchange *x, const char *path)
     patch *p = ash__new(patch);
     x->state = p;
     x->release = release;
-    if (!ash__dav_upload_open(&p->upload, dav, x, path, -1))
+    if (!ash__dav_upload_look(&p->upload, dav, x, path) || !check_patch(p, x, range))
         return;
-    if (p->upload.guard.entry == NULL) {
-        ash__answer_text(x, 404, "there is no %s", path);
-        return;
-    }
-    /* What is put together is of the version that was looked at, and of no other. */
+    /* What is put together is of the version that was looked at, and of no other; and the body's
+     * type is not the file's. */
     p->upload.opts.if_version = ash_tree_entry_version(p->upload.guard.entry);
-    ash_error err = ASH_ERROR_INIT;
-    ash_tree_writer_free(p->upload.writer);
-    p->upload.writer = NULL;
-    if (ash_tree_open_writer(dav->tree, path, &p->upload.opts, NULL, &p->upload.writer, &err) !=
-        0) {
-        ash__dav_answer_change(x, &err);
-        return;
-    }
-    if (!begin_patch(p, x, range))
+    p->upload.opts.content_type = NULL;
+    if (!begin_patch(p, x))
         return;
     x->take = take;
     x->finish = finish;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct put {
     ash_dav_upload upload;
@@ -34,7 +35,6 @@ static void finish(ash_exchange *x)
 {
     put *p = x->state;
     const char *broken = ash__dav_sums_broken(p->sums);
-    /* Finder sends chunks, and says in another field how much there should be. */
     if (p->expected >= 0 && p->taken != p->expected)
         ash__answer_text(x, 400, "%lld bytes came of %lld: nothing was changed",
                          (long long)p->taken, (long long)p->expected);
@@ -46,26 +46,40 @@ static void finish(ash_exchange *x)
         ash__dav_upload_finish(&p->upload, x);
 }
 
+/* Finder sends chunks, or a proxy that knows none makes an empty body of them; another field says
+ * how much there should be.  -1: none does. */
 static int64_t expected_of(const ash_exchange *x)
 {
     const char *text = ash__head_field(x->head, "X-Expected-Entity-Length");
+    char *end;
     if (text == NULL)
         text = ash__head_field(x->head, "OC-Total-Length");
-    if (text == NULL || x->body_length >= 0)
+    if (text == NULL || text[0] < '0' || text[0] > '9')
         return x->body_length;
-    char *end;
     long long n = strtoll(text, &end, 10);
-    return end != text && *end == '\0' && n >= 0 ? n : -1;
+    return *end == '\0' ? n : x->body_length;
+}
+
+/* false: x is answered. */
+static bool check_fields(ash_exchange *x)
+{
+    const char *encoding = ash__head_field(x->head, "Content-Encoding");
+    if (ash__head_field(x->head, "Content-Range") != NULL) {
+        /* RFC 9110 §14.5; whoever took it for a whole file would cut it. */
+        ash__answer_text(x, 400, "PUT is for whole files; PATCH with X-Update-Range changes parts");
+    } else if (encoding != NULL && strcasecmp(encoding, "identity") != 0) {
+        /* It would be given out later as what it is not. */
+        ash__answer_field(x, "Accept-Encoding", "identity");
+        ash__answer_text(x, 415, "a file is sent as it is, without Content-Encoding");
+    }
+    return !ash__answered(x);
 }
 
 void ash__dav_put(ash_dav *dav, ash_exchange *x, const char *path)
 {
     bool bad;
-    if (ash__head_field(x->head, "Content-Range") != NULL) {
-        /* RFC 9110 §14.5; whoever took it for a whole file would cut it. */
-        ash__answer_text(x, 400, "PUT is for whole files; PATCH with X-Update-Range changes parts");
+    if (!check_fields(x))
         return;
-    }
     put *p = ash__new(put);
     x->state = p;
     x->release = release;
@@ -75,7 +89,10 @@ void ash__dav_put(ash_dav *dav, ash_exchange *x, const char *path)
         ash__answer_text(x, 400, "a digest that was sent along is none");
         return;
     }
-    if (!ash__dav_upload_open(&p->upload, dav, x, path, p->expected))
+    if (!ash__dav_upload_look(&p->upload, dav, x, path))
+        return;
+    int64_t bytes = x->body_length < p->expected ? p->expected : x->body_length;
+    if (!ash__dav_upload_begin(&p->upload, x, bytes))
         return;
     x->take = take;
     x->finish = finish;

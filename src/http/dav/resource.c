@@ -99,6 +99,12 @@ static bool same_host(const ash_exchange *x, const char *host)
            (forwarded != NULL && strncasecmp(forwarded, host, len) == 0);
 }
 
+static bool is_reserved(const char *path)
+{
+    size_t len = strlen(ASH_DAV_RESERVED);
+    return strncmp(path, ASH_DAV_RESERVED, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
 int ash__dav_destination(ash_dav *dav, ash_exchange *x, char **path, bool *is_folder)
 {
     const char *field = ash__head_field(x->head, "Destination");
@@ -115,7 +121,7 @@ int ash__dav_destination(ash_dav *dav, ash_exchange *x, char **path, bool *is_fo
     else if (strncmp(t.path, dav->prefix, prefix) != 0 ||
              (t.path[prefix] != '/' && t.path[prefix] != '\0'))
         status = 502;
-    else if (strncmp(t.path, ASH_DAV_RESERVED "/", sizeof ASH_DAV_RESERVED) == 0)
+    else if (is_reserved(t.path))
         status = 403;
     if (status == 0) {
         *path = ash__strdup(t.path[prefix] == '\0' ? "/" : t.path + prefix);

@@ -8,13 +8,22 @@
 #include <string.h>
 #include <strings.h>
 
-/* Such a one is in memory in part (dav.h's tree says how much), for as long as its client takes. */
-enum { LARGE_BYTES = 64 * 1024, MAX_LARGE = 24 };
+/* Did the client say what it counts on?  Else it is not told that it was wrong. */
+static bool is_conditional(const ash_exchange *x)
+{
+    return ash__condition_is_there(x->head) || ash__head_field(x->head, "If") != NULL;
+}
 
 void ash__dav_answer_change(ash_exchange *x, const ash_error *err)
 {
     switch (err->code) {
     case ASH_ECONFLICT:
+        if (is_conditional(x))
+            ash__answer_text(x, 412, "%s", err->text);
+        else
+            ash__answer_text(x, 409, "somebody else changed it meanwhile; try again: %s",
+                             err->text);
+        return;
     case ASH_ECONDITION:
         ash__answer_text(x, 412, "%s", err->text);
         return;
@@ -29,15 +38,17 @@ void ash__dav_answer_change(ash_exchange *x, const ash_error *err)
     }
 }
 
-/* What a client says the file's time is (ownCloud's and Nextcloud's clients, rclone). */
-static int64_t modified_of(ash_exchange *x)
+/* ---- what a request says of its file ---- */
+
+/* When the client's system changed it (ownCloud's and Nextcloud's clients, rclone), in seconds; what
+ * cannot be is not counted. */
+static int64_t modified_of(const ash_exchange *x)
 {
     const char *text = ash__head_field(x->head, "X-OC-Mtime");
     char *end;
     double s = text != NULL ? strtod(text, &end) : 0;
-    if (text == NULL || end == text || *end != '\0' || !(s > 0 && s < 253402300800.0))
+    if (text == NULL || end == text || *end != '\0' || !(s >= 0.001 && s < 253402300800.0))
         return 0;
-    ash__answer_field(x, "X-OC-Mtime", "accepted");
     return (int64_t)(s * 1000);
 }
 
@@ -47,11 +58,14 @@ static const char *type_of(const ash_exchange *x)
     static const char *const nothing[] = {"application/octet-stream",
                                           "application/x-www-form-urlencoded", ASH_DAV_PATCH_TYPE};
     const char *type = ash__head_field(x->head, "Content-Type");
-    for (size_t i = 0; type != NULL && i < ASH_ARRAY_LEN(nothing); i++)
-        if (strcasecmp(type, nothing[i]) == 0)
+    size_t len = type != NULL ? strcspn(type, "; \t") : 0;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(nothing); i++)
+        if (strlen(nothing[i]) == len && strncasecmp(type, nothing[i], len) == 0)
             return NULL;
-    return type != NULL && type[0] != '\0' && strlen(type) < 256 ? type : NULL;
+    return len > 0 && strlen(type) < 256 ? type : NULL;
 }
+
+/* ---- opening ---- */
 
 /* false: x is answered. */
 static bool check_place(ash_dav_upload *u, ash_exchange *x)
@@ -72,22 +86,8 @@ static bool check_place(ash_dav_upload *u, ash_exchange *x)
     return rc == 0 && there;
 }
 
-static bool count_in(ash_dav_upload *u, ash_exchange *x, int64_t bytes)
+bool ash__dav_upload_look(ash_dav_upload *u, ash_dav *dav, ash_exchange *x, const char *path)
 {
-    if (bytes >= 0 && bytes <= LARGE_BYTES)
-        return true;
-    u->counted = true;
-    if (atomic_fetch_add(&u->dav->uploads, 1) < MAX_LARGE)
-        return true;
-    ash__answer_field(x, "Retry-After", "2");
-    ash__answer_text(x, 503, "there are %d large uploads at once already", (int)MAX_LARGE);
-    return false;
-}
-
-bool ash__dav_upload_open(ash_dav_upload *u, ash_dav *dav, ash_exchange *x, const char *path,
-                          int64_t bytes)
-{
-    ash_error err = ASH_ERROR_INIT;
     u->dav = dav;
     u->path = ash__strdup(path);
     if (!check_place(u, x) || !ash__dav_guard(dav, x, path, ASH_GUARD_BYTES, &u->guard))
@@ -96,17 +96,38 @@ bool ash__dav_upload_open(ash_dav_upload *u, ash_dav *dav, ash_exchange *x, cons
         ash__answer_text(x, 405, "%s is a folder", path);
         return false;
     }
-    if (!count_in(u, x, bytes))
-        return false;
-    u->is_new = u->guard.entry == NULL;
     u->opts = (ash_tree_change_options)ASH_TREE_CHANGE_OPTIONS_INIT;
     u->opts.fence = u->guard.fence;
     u->opts.if_version = u->guard.if_version;
     u->opts.if_absent = u->guard.if_absent;
     u->opts.content_type = type_of(x);
     u->opts.modified_ms = modified_of(x);
-    if (ash_tree_open_writer(dav->tree, path, &u->opts, NULL, &u->writer, &err) == 0)
+    return true;
+}
+
+/* Is there room for what it may come to? */
+static bool count_in(ash_dav_upload *u, ash_exchange *x, int64_t bytes)
+{
+    if (bytes >= 0 && bytes <= ASH_DAV_SMALL_BYTES)
         return true;
+    u->counted = bytes < 0 || bytes > ASH_DAV_PIECE_BYTES ? ASH_DAV_PIECE_BYTES : bytes;
+    if (atomic_fetch_add(&u->dav->upload_bytes, u->counted) + u->counted <= ASH_DAV_UPLOADS_BYTES)
+        return true;
+    ash__answer_field(x, "Retry-After", "2");
+    ash__answer_text(x, 503, "too many large files are being uploaded at once; try again");
+    return false;
+}
+
+bool ash__dav_upload_begin(ash_dav_upload *u, ash_exchange *x, int64_t bytes)
+{
+    ash_error err = ASH_ERROR_INIT;
+    if (!count_in(u, x, bytes))
+        return false;
+    if (ash_tree_open_writer(u->dav->tree, u->path, &u->opts, NULL, &u->writer, &err) == 0)
+        return true;
+    /* A name that was free a moment ago, and had to be. */
+    if (err.code == ASH_EEXISTS)
+        err.code = ASH_ECONDITION;
     ash__dav_answer_change(x, &err);
     return false;
 }
@@ -117,7 +138,6 @@ void ash__dav_upload_finish(ash_dav_upload *u, ash_exchange *x)
     ash_tree_entry *e = NULL;
     char etag[ASH_ETAG_BYTES];
     if (ash_tree_writer_finish(u->writer, NULL, &e, &err) != 0) {
-        /* A name that was free a moment ago, and had to be. */
         if (err.code == ASH_EEXISTS)
             err.code = ASH_ECONDITION;
         ash__dav_answer_change(x, &err);
@@ -125,7 +145,9 @@ void ash__dav_upload_finish(ash_dav_upload *u, ash_exchange *x)
     }
     ash__dav_etag(e, etag);
     ash__answer_field(x, "ETag", "%s", etag);
-    ash__answer_empty(x, u->is_new ? 201 : 204);
+    if (u->opts.modified_ms != 0)
+        ash__answer_field(x, "X-OC-Mtime", "accepted");
+    ash__answer_empty(x, u->guard.entry == NULL ? 201 : 204);
     ash_tree_entry_free(e);
 }
 
@@ -133,7 +155,7 @@ void ash__dav_upload_release(ash_dav_upload *u)
 {
     ash_tree_writer_free(u->writer);
     ash__dav_guard_release(&u->guard);
-    if (u->counted)
-        atomic_fetch_sub(&u->dav->uploads, 1);
+    if (u->counted > 0)
+        atomic_fetch_sub(&u->dav->upload_bytes, u->counted);
     ash__free(u->path);
 }
