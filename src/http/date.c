@@ -48,20 +48,24 @@ static bool is_leap(int year)
     return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
 
-/* month: 1 … 12.  false: no calendar has it. */
-static bool join(int year, int month, int day, int hour, int minute, int second, int64_t *ms)
+typedef struct moment {
+    int year, month /* 1 … 12 */, day, hour, minute, second;
+} moment;
+
+/* false: no calendar has it. */
+static bool join(const moment *m, int64_t *ms)
 {
     static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365};
-    if (year < 1 || year > 9999 || month < 1 || month > 12 || hour < 0 || hour > 23 || minute < 0 ||
-        minute > 59 || second < 0 || second > 60)
+    if (m->year < 1 || m->year > 9999 || m->month < 1 || m->month > 12 || m->hour < 0 ||
+        m->hour > 23 || m->minute < 0 || m->minute > 59 || m->second < 0 || m->second > 60)
         return false;
-    int in_month = before[month] - before[month - 1] + (month == 2 && is_leap(year));
-    if (day < 1 || day > in_month)
+    int in_month = before[m->month] - before[m->month - 1] + (m->month == 2 && is_leap(m->year));
+    if (m->day < 1 || m->day > in_month)
         return false;
-    int64_t y = year - 1;
-    int64_t n = y * 365 + y / 4 - y / 100 + y / 400 + before[month - 1] +
-                (month > 2 && is_leap(year)) + day - 1 - 719162;
-    *ms = (((n * 24 + hour) * 60 + minute) * 60 + second) * 1000;
+    int64_t y = m->year - 1;
+    int64_t n = y * 365 + y / 4 - y / 100 + y / 400 + before[m->month - 1] +
+                (m->month > 2 && is_leap(m->year)) + m->day - 1 - 719162;
+    *ms = (((n * 24 + m->hour) * 60 + m->minute) * 60 + m->second) * 1000;
     return true;
 }
 
@@ -84,7 +88,7 @@ bool ash__http_date_parse(const char *text, int64_t *ms)
         sscanf(comma, ", %2d %3s %4d %2d:%2d:%2d GMT%n", &day, month, &year, &hour, &minute,
                &second, &end) == 6 &&
         end > 0 && comma[end] == '\0')
-        return join(year, month_of(month), day, hour, minute, second, ms);
+        return join(&(moment){year, month_of(month), day, hour, minute, second}, ms);
     end = -1;
     if (comma != NULL &&
         sscanf(comma, ", %2d-%3s-%2d %2d:%2d:%2d GMT%n", &day, month, &year, &hour, &minute,
@@ -96,7 +100,7 @@ bool ash__http_date_parse(const char *text, int64_t *ms)
     if (sscanf(text, "%*3s %3s %2d %2d:%2d:%2d %4d%n", month, &day, &hour, &minute, &second, &year,
                &end) == 6 &&
         end > 0 && text[end] == '\0')
-        return join(year, month_of(month), day, hour, minute, second, ms);
+        return join(&(moment){year, month_of(month), day, hour, minute, second}, ms);
     return false;
 }
 
@@ -135,7 +139,7 @@ bool ash__date_parse_iso(const char *text, int64_t *ms)
     } else if (text[0] != '\0') {
         return false;
     }
-    if (!join(year, month, day, hour, minute, second, ms))
+    if (!join(&(moment){year, month, day, hour, minute, second}, ms))
         return false;
     *ms += fraction - (int64_t)offset * 60000;
     return true;

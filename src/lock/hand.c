@@ -20,16 +20,16 @@ static void let_go(ash_lock *lock, ash_lock_hand *out)
     ash__mutex_unlock(&c->mutex);
 }
 
-int ash__lock_hand_take(ash_lock_collection *c, const bson_value_t *id, bool write, int64_t life_ms,
-                        const bson_t *meta, ash_lock_hand *out, ash_error *err)
+int ash__lock_hand_take(ash_lock_collection *c, const ash_lock_wish *wish, ash_lock_hand *out,
+                        ash_error *err)
 {
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
     ash_lock *lock = NULL;
-    o.lock_expiration_s = (double)life_ms / 1000;
-    o.meta_data = meta;
-    int rc = ash_lock_new(c, id, &o, &lock, err);
+    o.lock_expiration_s = (double)wish->life_ms / 1000;
+    o.meta_data = wish->meta;
+    int rc = ash_lock_new(c, wish->id, &o, &lock, err);
     if (rc == 0)
-        rc = write ? ash_lock_obtain_write(lock, err) : ash_lock_obtain_read(lock, err);
+        rc = wish->write ? ash_lock_obtain_write(lock, err) : ash_lock_obtain_read(lock, err);
     if (rc == 0)
         let_go(lock, out);
     ash_lock_free(lock);

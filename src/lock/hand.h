@@ -15,10 +15,16 @@ typedef struct ash_lock_hand {
     bson_value_t doc_id; /* of the lock document */
 } ash_lock_hand;
 
-/* One try, for life_ms.  meta: kept in the document, or NULL.  ASH_ELOCKED: the text says who holds
- * it.  *out: ash__lock_hand_free(), which gives nothing back. */
-int ash__lock_hand_take(ash_lock_collection *c, const bson_value_t *id, bool write, int64_t life_ms,
-                        const bson_t *meta, ash_lock_hand *out, ash_error *err);
+typedef struct ash_lock_wish {
+    const bson_value_t *id; /* of the resource */
+    bool write;
+    int64_t life_ms;
+    const bson_t *meta; /* kept in the document, or NULL */
+} ash_lock_wish;
+/* One try.  ASH_ELOCKED: the text says who holds it.  *out: ash__lock_hand_free(), which gives
+ * nothing back. */
+int ash__lock_hand_take(ash_lock_collection *c, const ash_lock_wish *wish, ash_lock_hand *out,
+                        ash_error *err);
 /* life_ms from now.  ASH_ELOST: it ended, was broken or taken over. */
 int ash__lock_hand_renew(ash_lock_collection *c, const ash_lock_hand *hand, int64_t life_ms,
                          ash_error *err);

@@ -155,10 +155,11 @@ static int take_grant(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_loc
 {
     bson_t *meta = BCON_NEW("webdav", BCON_UTF8(lock->token), "path",
                             BCON_UTF8(ash_tree_entry_path(entry)), "owner", BCON_UTF8(lock->owner));
+    const ash_lock_wish wish = {ash_tree_entry_id(entry), !lock->shared, lock->seconds * 1000,
+                                meta};
     int rc = ash__dav_locks_open(l, err);
     if (rc == 0)
-        rc = ash__lock_hand_take(l->made, ash_tree_entry_id(entry), !lock->shared,
-                                 lock->seconds * 1000, meta, &lock->hand, err);
+        rc = ash__lock_hand_take(l->made, &wish, &lock->hand, err);
     bson_destroy(meta);
     return rc;
 }
