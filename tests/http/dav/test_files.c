@@ -466,6 +466,32 @@ static void test_replaced(void **state)
     support_expect_entries(s->f, l, true, "/e /e/y /b");
 }
 
+/* More than one commit takes, on either side. */
+static void test_replace_large(void **state)
+{
+    share *s = *state;
+    enum { SQUARE = 101 };
+    char name[20];
+    support_folder(s->f, "big");
+    support_folder(s->f, "big/0");
+    for (int i = 0; i < SQUARE; i++) {
+        snprintf(name, sizeof name, "big/0/%d", i);
+        support_put_text(s->f, name, "x");
+    }
+    for (int i = 1; i < SQUARE; i++) {
+        snprintf(name, sizeof name, "big/%d", i);
+        support_copy(s->f, "big/0", name);
+    }
+    support_put_text(s->f, "a", "file a");
+    share_expect(s, "COPY /big", "Destination: /a\n", NULL, 204);
+    expect_file(s, "a/100/100", "x");
+    support_put_text(s->f, "b", "file b");
+    share_expect(s, "MOVE /b", "Destination: /big\n", NULL, 204);
+    expect_file(s, "big", "file b");
+    share_expect(s, "DELETE /a", NULL, NULL, 204);
+    support_expect_list(s->f, "", true, 0, "/big");
+}
+
 static void test_copy_refused(void **state)
 {
     share *s = *state;
@@ -615,6 +641,7 @@ int main(void)
         share_test(test_copy),
         share_test(test_move),
         share_test(test_replaced),
+        share_test(test_replace_large),
         share_test(test_copy_refused),
         share_test(test_locked_folder),
         share_test(test_locked_below),
