@@ -6,6 +6,8 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "http/server.h"
+#include "http/site/site.h"
 #include "nats/jetstream/jetstream.h"
 #include "nats/server.h"
 #include "store/reach.h"
@@ -96,6 +98,68 @@ static const char *const *addresses_of_nats(const void *server, size_t *count)
     return ash__nats_server_addresses(f->server, count);
 }
 
+/* ---- HTTP, with trees behind it ---- */
+
+enum { MAX_HOSTS = 32 };
+
+typedef struct http_face {
+    ash_site *site;
+    ash_http_server *server;
+} http_face;
+
+static void stop_http(void *server)
+{
+    http_face *f = server;
+    ash__http_server_stop(f->server);
+    ash__site_free(f->site);
+    ash__free(f);
+}
+
+static int make_site(const ash_serving *s, ash_site **out, ash_error *err)
+{
+    ash_site_mount_options mount = {"", s->http_root != NULL ? s->http_root : "/"};
+    ash_site_options opts = ASH_SITE_OPTIONS_INIT;
+    const char *hosts[MAX_HOSTS];
+    char *rest = NULL, *list = ash__strdup(s->http_hosts != NULL ? s->http_hosts : "");
+    opts.mounts = &mount;
+    opts.mount_count = 1;
+    opts.hosts = hosts;
+    opts.version = ASH_VERSION;
+    for (char *name = strtok_r(list, ",", &rest); name != NULL && opts.host_count < MAX_HOSTS;
+         name = strtok_r(NULL, ",", &rest))
+        hosts[opts.host_count++] = name;
+    int rc = ash__site_new(s->store, &opts, out, err);
+    ash__free(list);
+    return rc;
+}
+
+static int start_http(const ash_serving *s, const char *const *listen, size_t count, void **server,
+                      ash_error *err)
+{
+    ash_http_options opts = ASH_HTTP_OPTIONS_INIT;
+    http_face *f = ash__new(http_face);
+    opts.listen = listen;
+    opts.listen_count = count;
+    opts.max_connections = s->max_connections;
+    int rc = make_site(s, &f->site, err);
+    if (rc == 0)
+        rc = ash__http_server_start(ash__site_service(), f->site, &opts, &f->server, err);
+    if (rc == 0) {
+        ash__site_watch_server(f->site, f->server);
+    } else {
+        stop_http(f);
+        f = NULL;
+    }
+    *server = f;
+    return rc;
+}
+
+static const char *const *addresses_of_http(const void *server, size_t *count)
+{
+    const http_face *f = server;
+    return ash__http_server_addresses(f->server, count);
+}
+
 /* ---- the list ---- */
 
 static const shown_face faces[ASH_FACES] = {
@@ -114,6 +178,13 @@ static const shown_face faces[ASH_FACES] = {
      .start = start_nats,
      .addresses = addresses_of_nats,
      .stop = stop_nats},
+    {.option = "http",
+     .scheme = "http",
+     .uri_end = "/",
+     .try_addresses = ash__http_server_try_addresses,
+     .start = start_http,
+     .addresses = addresses_of_http,
+     .stop = stop_http},
 };
 
 /* ":27102" and "27102" are ports of this machine. */

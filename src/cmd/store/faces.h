@@ -7,7 +7,7 @@
 
 #include "cmd/kit/cmd.h"
 
-enum { ASH_FACES = 2, ASH_FACE_ADDRESSES = 16, ASH_HOSTED_BYTES = 32 };
+enum { ASH_FACES = 3, ASH_FACE_ADDRESSES = 16, ASH_HOSTED_BYTES = 32 };
 
 /* Options of `ashlar serve`, as faces.c needs them. */
 typedef struct ash_serving {
@@ -20,6 +20,8 @@ typedef struct ash_serving {
     bool standalone;
     bool test_commands;
     int32_t max_connections; /* 0: the default */
+    const char *http_root;   /* of the tree that HTTP shows; NULL: "/" */
+    const char *http_hosts;  /* names that it is known by, separated by commas; or NULL */
 } ash_serving;
 
 /* The faces that are shown: where they are to listen, and their servers. */

@@ -25,6 +25,9 @@
 enum {
     MONGO,
     NATS,
+    HTTP,
+    HTTP_ROOT,
+    HTTP_HOST,
     DURABILITY,
     ADVERTISE,
     STANDALONE,
@@ -41,6 +44,13 @@ static const ash_cmd_option options[] = {
      "listen here for MongoDB drivers; several, separated by commas (default 127.0.0.1:27017)"},
     {0, "nats", "ADDR",
      "listen here for NATS' object-store clients, too; several, separated by commas (port 4222)"},
+    {0, "http", "ADDR",
+     "show a tree by WebDAV and as a page here, too; several, separated by commas (port 8080)"},
+    {0, "http-root", "NAME", "the tree that is shown by HTTP (default /)"},
+    {0, "http-host", "NAME",
+     "a name that browsers know this server by, besides localhost and addresses; several, "
+     "separated "
+     "by commas"},
     {0, "durability", "WHEN", "when a write is acknowledged: file (default), every or interval",
      "file every interval"},
     {0, "advertise", "ADDR",
@@ -234,7 +244,9 @@ static int parse(const ash_cmd *cmd, const ash_cmd_args *args, ash_serving *out)
     int64_t connections = 0;
     int rc = check_set_name(cmd, args);
     *out = (ash_serving){.cmd = cmd,
-                         .listen = {args->values[MONGO], args->values[NATS]},
+                         .listen = {args->values[MONGO], args->values[NATS], args->values[HTTP]},
+                         .http_root = args->values[HTTP_ROOT],
+                         .http_hosts = args->values[HTTP_HOST],
                          .advertise = args->values[ADVERTISE],
                          .set_name = args->values[REPLICA_SET],
                          .standalone = args->values[STANDALONE] != NULL,
@@ -304,10 +316,12 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_serve = {
     .name = "serve",
     .group = "serve",
-    .synopsis = "[--mongo ADDR[,ADDR...]] [--nats ADDR[,ADDR...]]",
-    .summary =
-        "let MongoDB drivers, NATS clients, and other commands on the same folder, use the store",
-    .details = "Prints a mongodb:// or nats:// line for each address (with --json: an object with "
+    .synopsis = "[--mongo ADDR[,ADDR...]] [--nats ADDR[,ADDR...]] [--http ADDR[,ADDR...]]",
+    .summary = "let MongoDB drivers, NATS clients, browsers, WebDAV clients, and other commands on "
+               "the same "
+               "folder, use the store",
+    .details = "Prints a mongodb://, nats:// or http:// line for each address (with --json: an "
+               "object with "
                "\"uri\"), "
                "then serves until it gets SIGINT\n"
                "or SIGTERM or, when it was started on a terminal, until that is closed (SIGHUP).\n"

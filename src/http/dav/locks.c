@@ -39,7 +39,7 @@ void ash__dav_locks_free(ash_dav_locks *l)
 }
 
 /* Opened, and its indexes made, with the first lock. */
-static int open_grants(ash_dav_locks *l, ash_error *err)
+int ash__dav_locks_open(ash_dav_locks *l, ash_error *err)
 {
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
     ash_lock_collection *made = NULL;
@@ -155,7 +155,7 @@ static int take_grant(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_loc
 {
     bson_t *meta = BCON_NEW("webdav", BCON_UTF8(lock->token), "path",
                             BCON_UTF8(ash_tree_entry_path(entry)), "owner", BCON_UTF8(lock->owner));
-    int rc = open_grants(l, err);
+    int rc = ash__dav_locks_open(l, err);
     if (rc == 0)
         rc = ash__lock_hand_take(l->made, ash_tree_entry_id(entry), !lock->shared,
                                  lock->seconds * 1000, meta, &lock->hand, err);
@@ -204,7 +204,7 @@ int ash__dav_locks_renew(ash_dav_locks *l, ash_dav_lock *lock, int64_t seconds, 
 {
     lock->seconds = seconds;
     lock->expires_ms = ash__clock_wall_ms() + seconds * 1000;
-    int rc = open_grants(l, err);
+    int rc = ash__dav_locks_open(l, err);
     if (rc == 0)
         rc = ash__lock_hand_renew(l->made, &lock->hand, seconds * 1000, err);
     return rc == 0 ? update_expiry(l, lock, err) : rc;
@@ -213,7 +213,7 @@ int ash__dav_locks_renew(ash_dav_locks *l, ash_dav_lock *lock, int64_t seconds, 
 int ash__dav_locks_drop(ash_dav_locks *l, const ash_dav_lock *lock, ash_error *err)
 {
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(lock->token));
-    int rc = open_grants(l, err);
+    int rc = ash__dav_locks_open(l, err);
     if (rc == 0)
         rc = ash__lock_hand_release(l->made, &lock->hand, err);
     /* It had ended already. */

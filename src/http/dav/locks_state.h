@@ -18,4 +18,7 @@ struct ash_dav_locks {
     ash_lock_collection *made; /* NULL before the first lock */
 };
 
+/* Opens made. */
+int ash__dav_locks_open(ash_dav_locks *l, ash_error *err);
+
 #endif

@@ -9,8 +9,8 @@
 
 enum { ASH_ETAG_BYTES = 80 };
 
-/* A strong validator, with its quotes: a file's digest ("sha256-…" shortened to its hexadecimal
- * digits); a folder's id and version. */
+/* A strong validator, with its quotes: of a file the first 32 digits of its digest; of a folder its
+ * id and version. */
 void ash__dav_etag(const ash_tree_entry *e, char out[ASH_ETAG_BYTES]);
 /* etag and time of an entry; e NULL: there is none. */
 void ash__dav_validators(const ash_tree_entry *e, char etag[ASH_ETAG_BYTES], ash_validators *out);

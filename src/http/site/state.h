@@ -4,7 +4,7 @@
 
 /* What the parts of a site share. */
 
-#include "http/dav/dav.h"
+#include "http/dav/resource.h"
 #include "http/site/site.h"
 
 typedef struct ash_site_mount {
@@ -22,10 +22,7 @@ struct ash_site {
     size_t host_count;
     char *version;
     const ash_site_annex *annexes;
-    const ash_http_server *server;     /* whose counts are shown, or NULL */
-    struct ash_site_uploads *uploads;  /* uploads.c */
-    struct ash_site_feeds *feeds;      /* events.c */
-    struct ash_site_shares *shares;    /* share.c */
+    const ash_http_server *server; /* whose counts are shown, or NULL */
 };
 
 /* Whose prefix a path of the URL space begins with, and the rest, a path in its tree ("/…",
@@ -33,24 +30,32 @@ struct ash_site {
 const ash_site_mount *ash__site_mount_of(const ash_site *site, const char *path,
                                          const char **in_tree);
 
-/* Parts.  Each answers; path: in the mount's tree. */
-void ash__site_page(ash_site *site, const ash_site_mount *m, ash_exchange *x, const char *path);
-void ash__site_api(ash_site *site, ash_exchange *x, const char *rest);
-void ash__site_asset(ash_exchange *x, const char *name);
-void ash__site_archive(const ash_site_mount *m, ash_exchange *x, const char *path);
-void ash__site_events(ash_site *site, const ash_site_mount *m, ash_exchange *x, const char *path);
-void ash__site_health(ash_site *site, ash_exchange *x);
-void ash__site_metrics(ash_site *site, ash_exchange *x);
-/* rest: what stands behind "/.ashlar/uploads", "/.ashlar/versions" …: "" or "/…" */
-void ash__site_uploads(ash_site *site, ash_exchange *x, const char *rest);
-void ash__site_versions(ash_site *site, ash_exchange *x, const char *rest);
-void ash__site_trash(ash_site *site, ash_exchange *x, const char *rest);
-void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
-void ash__site_share(ash_site *site, ash_exchange *x, const char *rest);
+/* Where a part of the page is, with its digest. */
+void ash__site_asset_href(ash_buffer *out, const char *name);
+/* Fields that every page of ours has. */
+void ash__site_page_fields(ash_exchange *x);
 
-int ash__site_uploads_new(ash_site *site, ash_error *err);
-void ash__site_uploads_free(ash_site *site);
-void ash__site_feeds_new(ash_site *site);
-void ash__site_feeds_free(ash_site *site); /* every feed has ended then */
+/* The page of a folder, or of what is not there. */
+void ash__site_page(ash_site *site, const ash_site_mount *m, ash_exchange *x, const char *path);
+
+/* ---- parts below the reserved name; rest: what stands behind their own, "" or "/…" ---- */
+
+void ash__site_health(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_metrics(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_assets(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_api(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest);
+
+/* One row for each. */
+#define ASH_SITE_PARTS                                                                             \
+    {"health", ash__site_health}, {"metrics", ash__site_metrics}, {"assets", ash__site_assets},    \
+        {"tree", ash__site_api},                                                                   \
+    {                                                                                              \
+        "archive", ash__site_archive                                                               \
+    }
+
+/* What parts have of their own, for as long as the site. */
+int ash__site_parts_new(ash_site *site, ash_error *err);
+void ash__site_parts_free(ash_site *site);
 
 #endif

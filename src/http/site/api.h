@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_HTTP_SITE_API_H
+#define ASH_HTTP_SITE_API_H
+
+/* The tree's JSON API, below /.ashlar/tree/: what the page does, and scripts may. */
+
+#include "http/json.h"
+#include "http/site/state.h"
+
+typedef struct ash_api_call {
+    ash_site *site;
+    ash_exchange *x;
+    const bson_t *body; /* of a POST; else NULL */
+    ash_buffer out;     /* the answer, when there is no other yet */
+
+    /* Of the parameter `path`. */
+    const ash_site_mount *mount;
+    char *url_path;
+    const char *path; /* in the tree */
+} ash_api_call;
+
+typedef struct ash_api_verb {
+    const char *name;
+    bool is_post;
+    bool needs_path;
+    void (*run)(ash_api_call *c);
+} ash_api_verb;
+
+extern const ash_api_verb ash__api_reads[], ash__api_changes[]; /* end with a row without a name */
+
+/* A parameter: of the query, or of the body's fields.  NULL: not given.  The caller frees. */
+char *ash__api_text(const ash_api_call *c, const char *name);
+int64_t ash__api_number(const ash_api_call *c, const char *name, int64_t otherwise);
+bool ash__api_flag(const ash_api_call *c, const char *name);
+/* A second path, in the same tree: the caller frees; NULL: x is answered. */
+char *ash__api_other_path(ash_api_call *c, const char *name);
+
+void ash__api_fail(ash_api_call *c, const ash_error *err);
+void ash__api_refuse(ash_api_call *c, int status, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* An object. */
+void ash__api_entry(ash_buffer *out, const ash_site_mount *m, const ash_tree_entry *e);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that change something.  Locks stand in their way as they do in WebDAV's. */
+#include "base/mem.h"
+#include "http/date.h"
+#include "http/dav/guard.h"
+#include "http/dav/holders.h"
+#include "http/site/api.h"
+
+#include <string.h>
+
+/* Asks the guard; answers in its own way when that refuses.  The guard is released in any case by
+ * the caller. */
+static bool guard(ash_api_call *c, const char *path, unsigned changes, ash_dav_guard *g,
+                  ash_tree_change_options *o)
+{
+    *o = (ash_tree_change_options)ASH_TREE_CHANGE_OPTIONS_INIT;
+    if (!ash__dav_guard(c->mount->dav, c->x, path, changes, g)) {
+        int status = c->x->status;
+        if (status == 423) {
+            c->x->status = 0;
+            ash__buffer_clear(&c->x->body);
+            ash__buffer_clear(&c->x->fields);
+            ash__api_refuse(c, 423, "ELOCKED", "%.300s, its folder, or something in it is locked",
+                            path);
+        }
+        return false;
+    }
+    o->fence = g->fence;
+    o->if_version = (int32_t)ash__api_number(c, "if_version", g->if_version);
+    return true;
+}
+
+static void answer_entry(ash_api_call *c, int rc, ash_tree_entry *e, const ash_error *err)
+{
+    if (rc != 0)
+        ash__api_fail(c, err);
+    else
+        ash__api_entry(&c->out, c->mount, e);
+    ash_tree_entry_free(e);
+}
+
+static void run_mkdir(ash_api_call *c)
+{
+    ash_dav_guard g = {0};
+    ash_tree_change_options o;
+    ash_tree_entry *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    if (guard(c, c->path, ASH_GUARD_NAME, &g, &o)) {
+        o.make_folders = ash__api_flag(c, "make_folders");
+        o.if_absent = true;
+        int rc = ash_tree_make_folder(c->mount->tree, c->path, &o, NULL, &e, &err);
+        answer_entry(c, rc, e, &err);
+    }
+    ash__dav_guard_release(&g);
+}
+
+static void transfer(ash_api_call *c, bool move, const char *to)
+{
+    unsigned all = ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW;
+    ash_dav_guard from = {0}, there = {0};
+    ash_tree_change_options o, other;
+    ash_tree_entry *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    if (guard(c, c->path, move ? all : ASH_GUARD_READ, &from, &o) &&
+        guard(c, to, all | ASH_GUARD_OTHER, &there, &other)) {
+        o.replace = ash__api_flag(c, "replace");
+        o.make_folders = ash__api_flag(c, "make_folders");
+        o.recursive = true;
+        if (!move)
+            o.fence = other.fence;
+        int rc = move ? ash_tree_move(c->mount->tree, c->path, to, &o, NULL, &e, &err)
+                      : ash_tree_copy(c->mount->tree, c->path, NULL, to, &o, NULL, &e, &err);
+        if (rc == 0 && move)
+            ash__dav_locks_gone(&from);
+        answer_entry(c, rc, e, &err);
+    }
+    ash__dav_guard_release(&from);
+    ash__dav_guard_release(&there);
+}
+
+static void run_move(ash_api_call *c)
+{
+    char *to = ash__api_other_path(c, "to");
+    if (to != NULL)
+        transfer(c, true, to);
+    ash__free(to);
+}
+
+static void run_copy(ash_api_call *c)
+{
+    char *to = ash__api_other_path(c, "to");
+    if (to != NULL)
+        transfer(c, false, to);
+    ash__free(to);
+}
+
+static void run_delete(ash_api_call *c)
+{
+    ash_dav_guard g = {0};
+    ash_tree_change_options o;
+    ash_error err = ASH_ERROR_INIT;
+    if (guard(c, c->path, ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW, &g, &o)) {
+        o.recursive = ash__api_flag(c, "recursive");
+        if (ash_tree_remove(c->mount->tree, c->path, &o, NULL, &err) != 0) {
+            ash__api_fail(c, &err);
+        } else {
+            ash__dav_locks_gone(&g);
+            ash__api_entry(&c->out, c->mount, g.entry);
+        }
+    }
+    ash__dav_guard_release(&g);
+}
+
+static void run_undelete(ash_api_call *c)
+{
+    char *text = ash__api_text(c, "id"), *to = NULL;
+    ash_tree_entry *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    bson_value_t id = {.value_type = BSON_TYPE_OID};
+    bson_iter_t at;
+    bool has_to = c->body != NULL && bson_iter_init_find(&at, c->body, "to");
+    if (text == NULL || !bson_oid_is_valid(text, strlen(text)))
+        ash__api_refuse(c, 400, "EINVAL",
+                        "`id` is needed: of something that /.ashlar/tree/trash lists");
+    else if (!has_to || (to = ash__api_other_path(c, "to")) != NULL) {
+        bson_oid_init_from_string(&id.value.v_oid, text);
+        int rc = ash_tree_undelete(c->mount->tree, &id, to, NULL, NULL, &e, &err);
+        answer_entry(c, rc, e, &err);
+    }
+    ash__free(text);
+    ash__free(to);
+}
+
+/* A whole folder, as it was. */
+static void restore_folder(ash_api_call *c, int64_t at_ms)
+{
+    ash_tree_restore_options o = ASH_TREE_RESTORE_OPTIONS_INIT;
+    ash_tree_restore_report r = ASH_TREE_RESTORE_REPORT_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    o.at_ms = at_ms;
+    o.dry_run = ash__api_flag(c, "dry_run");
+    int rc = ash_tree_restore_folder(c->mount->tree, c->path, &o, NULL, &r, &err);
+    if (rc != 0 && rc != ASH_EPARTIAL) {
+        ash__api_fail(c, &err);
+        return;
+    }
+    ash__buffer_append_byte(&c->out, '{');
+    ash__json_add_int(&c->out, "created", r.created);
+    ash__json_add_int(&c->out, "changed", r.changed);
+    ash__json_add_int(&c->out, "moved", r.moved);
+    ash__json_add_int(&c->out, "deleted", r.deleted);
+    ash__json_add_int(&c->out, "unchanged", r.unchanged);
+    ash__json_add_int(&c->out, "failed", r.failed);
+    ash__buffer_append_byte(&c->out, '}');
+}
+
+static void run_restore(ash_api_call *c)
+{
+    ash_dav_guard g = {0};
+    ash_tree_change_options o;
+    ash_tree_entry *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    int64_t at_ms = 0;
+    char *at = ash__api_text(c, "at");
+    int64_t version = ash__api_number(c, "version", 0);
+    if ((at == NULL) == (version == 0) || (at != NULL && !ash__date_parse_iso(at, &at_ms)))
+        ash__api_refuse(c, 400, "EINVAL",
+                        "either `version` is needed, or `at`, a time such as 2026-01-31T12:00:00Z");
+    else if (guard(c, c->path, ASH_GUARD_BYTES | (at != NULL ? ASH_GUARD_BELOW : 0), &g, &o)) {
+        if (at != NULL)
+            restore_folder(c, at_ms);
+        else {
+            int rc =
+                ash_tree_restore(c->mount->tree, c->path, (int32_t)version, &o, NULL, &e, &err);
+            answer_entry(c, rc, e, &err);
+        }
+    }
+    ash__dav_guard_release(&g);
+    ash__free(at);
+}
+
+static void run_tag(ash_api_call *c)
+{
+    char *tag = ash__api_text(c, "tag");
+    ash_tree_entry *e = NULL;
+    ash_tree_when when = ASH_TREE_WHEN_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    when.version = (int32_t)ash__api_number(c, "version", 0);
+    if (tag == NULL) {
+        ash__api_refuse(c, 400, "EINVAL", "`tag` is needed");
+        return;
+    }
+    int rc = ash_tree_tag(c->mount->tree, c->path, when.version, tag, ash__api_flag(c, "remove"),
+                          NULL, &err);
+    if (rc == 0)
+        rc = ash_tree_get(c->mount->tree, c->path, &when, NULL, &e, &err);
+    answer_entry(c, rc, e, &err);
+    ash__free(tag);
+}
+
+static void run_break(ash_api_call *c)
+{
+    ash_error err = ASH_ERROR_INIT;
+    int64_t broken = 0;
+    if (ash__dav_locks_break(c->mount->dav->locks, c->path, &broken, &err) != 0) {
+        ash__api_fail(c, &err);
+        return;
+    }
+    ash__buffer_append_byte(&c->out, '{');
+    ash__json_add_int(&c->out, "broken", broken);
+    ash__buffer_append_byte(&c->out, '}');
+}
+
+const ash_api_verb ash__api_changes[] = {
+    {"mkdir", true, true, run_mkdir},
+    {"move", true, true, run_move},
+    {"copy", true, true, run_copy},
+    {"delete", true, true, run_delete},
+    {"undelete", true, true, run_undelete},
+    {"restore", true, true, run_restore},
+    {"tag", true, true, run_tag},
+    {"unlock", true, true, run_break},
+    {NULL, false, false, NULL},
+};

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A folder as a page that needs no script: to look, to sort, to go on, to fetch.  Everything else is
+ * the script's (assets/page.js), which finds what it needs in the same elements. */
+#include "base/mem.h"
+#include "http/date.h"
+#include "http/json.h"
+#include "http/site/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE_ROWS = 1000, SORTED_ROWS = 20000 };
+
+typedef struct page {
+    const ash_site_mount *mount;
+    const char *path;
+    ash_tree_entry **entries; /* when they have to be sorted otherwise than by name */
+    size_t count, capacity;
+    char sort; /* 'n'ame, 's'ize, 'd'ate */
+    bool descending;
+    bool more;  /* there are others behind the last one */
+    char *last; /* its name */
+    ash_buffer out;
+} page;
+
+void ash__site_page_fields(ash_exchange *x)
+{
+    ash__answer_field(
+        x, "Content-Security-Policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+        "media-src 'self'; frame-src 'self'; connect-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'");
+    ash__answer_field(x, "X-Content-Type-Options", "nosniff");
+    ash__answer_field(x, "X-Frame-Options", "DENY");
+    ash__answer_field(x, "Referrer-Policy", "same-origin");
+    ash__answer_field(x, "Cache-Control", "no-cache");
+    ash__answer_field(x, "Vary", "Accept");
+}
+
+/* ---- pieces ---- */
+
+static void add_href(page *p, const char *path, bool is_folder)
+{
+    ash__dav_href(p->mount->dav, &p->out, path, is_folder);
+}
+
+static void add_size(ash_buffer *out, int64_t bytes)
+{
+    static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
+    double n = (double)bytes;
+    size_t unit = 0;
+    while (n >= 999.5 && unit + 1 < ASH_ARRAY_LEN(units)) {
+        n /= 1000;
+        unit++;
+    }
+    ash__buffer_printf(out,
+                       unit == 0 || n >= 99.5 ? "%.0f %s"
+                       : n >= 9.95            ? "%.1f %s"
+                                              : "%.2f %s",
+                       n, units[unit]);
+}
+
+/* Each name on the way is a link to its folder. */
+static void add_path(page *p)
+{
+    char *above = ash__strdup(p->path);
+    ash__buffer_append_text(&p->out, "<nav aria-label=\"Path\"><ol id=\"path\"><li><a href=\"");
+    add_href(p, "/", true);
+    ash__buffer_append_text(&p->out, "\">");
+    ash__html_text(&p->out, strcmp(p->mount->root, "/") == 0 ? "Files" : p->mount->root);
+    ash__buffer_append_text(&p->out, "</a></li>");
+    for (char *at = above; at[0] == '/' && at[1] != '\0';) {
+        char *end = strchr(at + 1, '/');
+        if (end != NULL)
+            *end = '\0';
+        ash__buffer_append_text(&p->out, "<li><a href=\"");
+        add_href(p, above, true);
+        ash__buffer_append_text(&p->out, end == NULL ? "\" aria-current=\"page\">" : "\">");
+        ash__html_text(&p->out, at + 1);
+        ash__buffer_append_text(&p->out, "</a></li>");
+        if (end == NULL)
+            break;
+        *end = '/';
+        at = end;
+    }
+    ash__buffer_append_text(&p->out, "</ol></nav>");
+    ash__free(above);
+}
+
+static void add_head(page *p, const char *title)
+{
+    ash__buffer_append_text(
+        &p->out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
+    ash__html_text(&p->out, title);
+    ash__buffer_append_text(
+        &p->out, "</title><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+                 "<meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"");
+    ash__site_asset_href(&p->out, "icon.svg");
+    ash__buffer_append_text(&p->out, "\"><link rel=\"stylesheet\" href=\"");
+    ash__site_asset_href(&p->out, "page.css");
+    ash__buffer_append_text(&p->out, "\"><script type=\"module\" src=\"");
+    ash__site_asset_href(&p->out, "page.js");
+    ash__buffer_append_text(&p->out, "\"></script></head><body data-prefix=\"");
+    ash__html_text(&p->out, p->mount->prefix);
+    ash__buffer_append_text(&p->out, "\" data-path=\"");
+    ash__html_text(&p->out, p->path);
+    ash__buffer_append_text(&p->out, "\">\n<header>");
+    add_path(p);
+    ash__buffer_append_text(&p->out, "<div id=\"tools\"></div></header>\n<main>");
+}
+
+/* ---- rows ---- */
+
+static void add_row(page *p, const ash_tree_entry *e)
+{
+    ash_buffer *out = &p->out;
+    char date[ASH_DATE_BYTES];
+    bool folder = ash_tree_entry_is_folder(e);
+    char *path =
+        ash__sprintf("%s/%s", strcmp(p->path, "/") == 0 ? "" : p->path, ash_tree_entry_name(e));
+    ash__date_iso(date, ash_tree_entry_modified_ms(e));
+    ash__buffer_append_text(out,
+                            folder ? "<tr class=\"folder\"><td><a href=\"" : "<tr><td><a href=\"");
+    add_href(p, path, folder);
+    /* Isolated: a name that turns the direction of writing turns nothing but itself. */
+    ash__buffer_append_text(out, "\"><bdi>");
+    ash__html_text(out, ash_tree_entry_name(e));
+    ash__buffer_append_text(out, folder ? "/</bdi></a></td><td class=\"n\">"
+                                        : "</bdi></a></td><td class=\"n\">");
+    if (!folder) {
+        ash__buffer_printf(out, "<data value=\"%lld\">", (long long)ash_tree_entry_length(e));
+        add_size(out, ash_tree_entry_length(e));
+        ash__buffer_append_text(out, "</data>");
+    }
+    ash__buffer_printf(out, "</td><td><time datetime=\"%s\">%.10s %.5s</time></td></tr>\n", date,
+                       date, date + 11);
+    ash__free(path);
+}
+
+static int compare(const void *a, const void *b, const page *p)
+{
+    const ash_tree_entry *x = *(ash_tree_entry *const *)a, *y = *(ash_tree_entry *const *)b;
+    bool fx = ash_tree_entry_is_folder(x), fy = ash_tree_entry_is_folder(y);
+    int64_t m = p->sort == 's' ? ash_tree_entry_length(x) : ash_tree_entry_modified_ms(x);
+    int64_t n = p->sort == 's' ? ash_tree_entry_length(y) : ash_tree_entry_modified_ms(y);
+    if (fx != fy)
+        return fx ? -1 : 1;
+    int order = p->sort == 'n' || m == n ? strcmp(ash_tree_entry_name(x), ash_tree_entry_name(y))
+                                         : (m > n) - (m < n);
+    return p->descending ? -order : order;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    page p = {.sort = 'n'};
+    return compare(a, b, &p);
+}
+static int by_name_down(const void *a, const void *b)
+{
+    page p = {.sort = 'n', .descending = true};
+    return compare(a, b, &p);
+}
+static int by_size(const void *a, const void *b)
+{
+    page p = {.sort = 's'};
+    return compare(a, b, &p);
+}
+static int by_size_down(const void *a, const void *b)
+{
+    page p = {.sort = 's', .descending = true};
+    return compare(a, b, &p);
+}
+static int by_date(const void *a, const void *b)
+{
+    page p = {.sort = 'd'};
+    return compare(a, b, &p);
+}
+static int by_date_down(const void *a, const void *b)
+{
+    page p = {.sort = 'd', .descending = true};
+    return compare(a, b, &p);
+}
+
+static void sort_entries(page *p)
+{
+    int (*how)(const void *, const void *) = p->sort == 's' ? p->descending ? by_size_down : by_size
+                                             : p->sort == 'd'
+                                                 ? p->descending ? by_date_down : by_date
+                                             : p->descending ? by_name_down
+                                                             : by_name;
+    if (p->count > 0)
+        qsort(p->entries, p->count, sizeof *p->entries, how);
+}
+
+/* Up to so many, in the order of names; p->more says whether there are others. */
+static int gather(page *p, const char *after, size_t limit, ash_error *err)
+{
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    o.after = after;
+    int rc = ash_tree_list(p->mount->tree, p->path, &o, NULL, &l, err);
+    while (rc == 0) {
+        rc = ash_tree_listing_next(l, &e, err);
+        if (rc == ASH_ECORRUPT) {
+            rc = 0;
+            continue;
+        }
+        if (rc != 0 || e == NULL)
+            break;
+        p->more = p->count == limit;
+        if (p->more)
+            break;
+        p->entries = ash__grow_array(p->entries, p->count, &p->capacity, sizeof *p->entries);
+        p->entries[p->count++] = ash_tree_entry_copy(e);
+    }
+    ash_tree_listing_free(l);
+    if (p->count > 0)
+        p->last = ash__strdup(ash_tree_entry_name(p->entries[p->count - 1]));
+    return rc;
+}
+
+/* ---- the table ---- */
+
+static void add_column(page *p, char sort, const char *name, const char *label)
+{
+    bool here = p->sort == sort;
+    ash__buffer_printf(&p->out, "<th scope=\"col\"%s><a href=\"?sort=%s%s\">%s</a></th>",
+                       !here           ? ""
+                       : p->descending ? " aria-sort=\"descending\""
+                                       : " aria-sort=\"ascending\"",
+                       name, here && !p->descending ? "&amp;order=desc" : "", label);
+}
+
+static void add_table(page *p)
+{
+    ash__buffer_append_text(&p->out, "<table id=\"list\"><thead><tr>");
+    add_column(p, 'n', "name", "Name");
+    add_column(p, 's', "size", "Size");
+    add_column(p, 'd', "date", "Modified");
+    ash__buffer_append_text(&p->out, "</tr></thead><tbody>\n");
+    for (size_t i = 0; i < p->count; i++)
+        add_row(p, p->entries[i]);
+    ash__buffer_append_text(&p->out, "</tbody></table>\n");
+    if (p->count == 0)
+        ash__buffer_append_text(&p->out, "<p id=\"empty\">Nothing is here yet.</p>");
+    if (p->more && p->last != NULL) {
+        ash__buffer_append_text(&p->out, "<p><a rel=\"next\" href=\"?after=");
+        ash__http_target_encode(&p->out, p->last);
+        ash__buffer_append_text(&p->out, "\">More</a></p>");
+    }
+}
+
+static void add_foot(page *p)
+{
+    ash__buffer_append_text(&p->out,
+                            "</main>\n<footer>Download this folder as <a href=\"" ASH_SITE_RESERVED
+                            "/archive");
+    add_href(p, p->path, true);
+    ash__buffer_append_text(&p->out,
+                            "?format=zip\">zip</a> or <a href=\"" ASH_SITE_RESERVED "/archive");
+    add_href(p, p->path, true);
+    ash__buffer_append_text(&p->out, "?format=tar\">tar</a></footer></body></html>\n");
+}
+
+static void read_order(page *p, const ash_exchange *x)
+{
+    char *sort = NULL, *order = NULL;
+    p->sort = 'n';
+    if (ash__http_target_query(&x->target, "sort", &sort) && (sort[0] == 's' || sort[0] == 'd'))
+        p->sort = sort[0];
+    p->descending =
+        ash__http_target_query(&x->target, "order", &order) && strcmp(order, "desc") == 0;
+    ash__free(sort);
+    ash__free(order);
+}
+
+static void answer_missing(page *p, ash_exchange *x)
+{
+    add_head(p, "Not found");
+    ash__buffer_append_text(&p->out, "<h1>Not found</h1><p>There is no <bdi>");
+    ash__html_text(&p->out, p->path);
+    ash__buffer_append_text(&p->out,
+                            "</bdi>. It may have been moved or deleted: the folders above, and the "
+                            "trash, are still there.</p></main></body></html>\n");
+    ash__site_page_fields(x);
+    ash__answer_body(x, 404, "text/html; charset=utf-8", p->out.data, p->out.len);
+}
+
+static void answer_folder(page *p, ash_exchange *x)
+{
+    ash_error err = ASH_ERROR_INIT;
+    char *after = NULL;
+    const char *name = strrchr(p->path, '/');
+    read_order(p, x);
+    ash__http_target_query(&x->target, "after", &after);
+    bool plain = p->sort == 'n' && !p->descending;
+    if (gather(p, after, plain ? PAGE_ROWS : SORTED_ROWS, &err) != 0) {
+        ash__answer_error(x, &err);
+        ash__free(after);
+        return;
+    }
+    /* Of what is shown; a page of a long folder is in the order of its index. */
+    if (!plain || !p->more)
+        sort_entries(p);
+    add_head(p, name[1] != '\0' ? name + 1 : "Files");
+    add_table(p);
+    add_foot(p);
+    ash__site_page_fields(x);
+    ash__answer_body(x, 200, "text/html; charset=utf-8", p->out.data, p->out.len);
+    ash__free(after);
+}
+
+void ash__site_page(ash_site *site, const ash_site_mount *m, ash_exchange *x, const char *path)
+{
+    page p = {.mount = m, .path = path};
+    ash_tree_entry *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    (void)site;
+    if (ash__dav_lookup(m->dav, path, &e, &err) != 0)
+        ash__answer_error(x, &err);
+    else if (e == NULL)
+        answer_missing(&p, x);
+    else
+        answer_folder(&p, x);
+    ash_tree_entry_free(e);
+    for (size_t i = 0; i < p.count; i++)
+        ash_tree_entry_free(p.entries[i]);
+    ash__free(p.entries);
+    ash__free(p.last);
+    ash__buffer_release(&p.out);
+}
