@@ -66,17 +66,22 @@ static bson_t *filter_of(const ash_tree_entry *entry, bool below)
     return filter;
 }
 
-static int look_at(ash_dav_locks *l, const ash_tree_entry *entry, const bson_t *doc, bool below,
-                   const ash_dav_lock_set *own, char **who, ash_error *err)
+typedef struct asking {
+    const ash_tree_entry *entry;
+    bool below;
+    const ash_dav_lock_set *own;
+} asking;
+
+static int look_at(ash_dav_locks *l, const asking *a, const bson_t *doc, char **who, ash_error *err)
 {
     bson_iter_t id, resource;
-    bool in = !below;
+    bool in = !a->below;
     int rc = 0;
-    if (!bson_iter_init_find(&id, doc, "_id") || is_own(bson_iter_value(&id), own) ||
+    if (!bson_iter_init_find(&id, doc, "_id") || is_own(bson_iter_value(&id), a->own) ||
         !bson_iter_init_find(&resource, doc, "files_id"))
         return 0;
-    if (below)
-        rc = lies_below(l, bson_iter_value(&resource), ash_tree_entry_path(entry), &in, err);
+    if (a->below)
+        rc = lies_below(l, bson_iter_value(&resource), ash_tree_entry_path(a->entry), &in, err);
     if (rc == 0 && in)
         *who = describe(doc);
     return rc;
@@ -89,6 +94,7 @@ int ash__dav_locks_foreign(ash_dav_locks *l, const ash_tree_entry *entry, bool b
     ash_doc view;
     bson_t doc;
     bson_t *filter = filter_of(entry, below);
+    const asking a = {entry, below, own};
     *who = NULL;
     int rc = ash_collection_find(l->grants, filter, NULL, &cursor, err);
     bson_destroy(filter);
@@ -97,7 +103,7 @@ int ash__dav_locks_foreign(ash_dav_locks *l, const ash_tree_entry *entry, bool b
         if (rc != 0 || view.data == NULL)
             break;
         if (bson_init_static(&doc, view.data, view.len))
-            rc = look_at(l, entry, &doc, below, own, who, err);
+            rc = look_at(l, &a, &doc, who, err);
     }
     ash_cursor_free(cursor);
     return rc;
