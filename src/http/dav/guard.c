@@ -213,6 +213,9 @@ bool ash__dav_guard(ash_dav *dav, ash_exchange *x, const char *path, unsigned ch
     *g = (guarding){.dav = dav, .x = x, .path = ash__strdup(path), .changes = changes};
     if (!prepare(g, out))
         return false;
+    /* Bytes for what is not there make a new name. */
+    if (out->entry == NULL && changes & ASH_GUARD_BYTES)
+        g->changes |= ASH_GUARD_NAME;
     bool other = changes & ASH_GUARD_OTHER;
     if (!other && !ash__dav_if_holds(&g->asked, holds, g)) {
         ash__answer_text(x, 412, "what the If field says does not hold");

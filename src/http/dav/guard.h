@@ -18,7 +18,8 @@ typedef struct ash_dav_guard {
 } ash_dav_guard;
 
 enum {
-    ASH_GUARD_BYTES = 1, /* the resource's own content or properties change */
+    ASH_GUARD_BYTES = 1, /* the resource's own content or properties change; of what is not there,
+                            ASH_GUARD_NAME as well */
     ASH_GUARD_NAME = 2,  /* it appears, goes, or gets another name: its folder changes, too */
     ASH_GUARD_BELOW = 4, /* all that lies below goes along */
     ASH_GUARD_READ = 8,  /* nothing changes: conditions alone */

@@ -466,6 +466,32 @@ static void test_replaced(void **state)
     support_expect_entries(s->f, l, true, "/e /e/y /b");
 }
 
+/* More than one commit takes, on either side. */
+static void test_replace_large(void **state)
+{
+    share *s = *state;
+    enum { SQUARE = 101 };
+    char name[20];
+    support_folder(s->f, "big");
+    support_folder(s->f, "big/0");
+    for (int i = 0; i < SQUARE; i++) {
+        snprintf(name, sizeof name, "big/0/%d", i);
+        support_put_text(s->f, name, "x");
+    }
+    for (int i = 1; i < SQUARE; i++) {
+        snprintf(name, sizeof name, "big/%d", i);
+        support_copy(s->f, "big/0", name);
+    }
+    support_put_text(s->f, "a", "file a");
+    share_expect(s, "COPY /big", "Destination: /a\n", NULL, 204);
+    expect_file(s, "a/100/100", "x");
+    support_put_text(s->f, "b", "file b");
+    share_expect(s, "MOVE /b", "Destination: /big\n", NULL, 204);
+    expect_file(s, "big", "file b");
+    share_expect(s, "DELETE /a", NULL, NULL, 204);
+    support_expect_list(s->f, "", true, 0, "/big");
+}
+
 static void test_copy_refused(void **state)
 {
     share *s = *state;
@@ -506,6 +532,67 @@ static void test_copy_refused(void **state)
     share_expect(s, "MOVE /d/sub", "Destination: /d\n", NULL, 409);
     support_expect_list(s->f, "", true, 0, "/a /b /d /d/sub /d/sub/x /e /e/y");
     expect_file(s, "a", "file a");
+}
+
+/* ---- with locks ---- */
+
+/* The token; ash__free(). */
+static char *lock(share *s, const char *path, const char *depth)
+{
+    char *line = ash__sprintf("LOCK %s", path), *fields = ash__sprintf("Depth: %s\n", depth);
+    visit *v = share_ask(s, line, fields,
+                         "<D:lockinfo xmlns:D='DAV:'><D:lockscope><D:exclusive/></D:lockscope>"
+                         "<D:locktype><D:write/></D:locktype></D:lockinfo>");
+    visit_expect(v, 200);
+    char *token = ash__strdup(visit_field(v, "Lock-Token"));
+    visit_free(v);
+    ash__free(line);
+    ash__free(fields);
+    return token;
+}
+
+/* Refused without the token, and done with it. */
+static void expect_locked(share *s, const char *token, const char *line, const char *fields,
+                          const char *body, int status)
+{
+    share_expect(s, line, fields, body, 423);
+    char *with = ash__sprintf("%sIf: </d> (%s)\n", fields != NULL ? fields : "", token);
+    share_expect(s, line, with, body, status);
+    ash__free(with);
+}
+
+/* A folder that is locked by itself keeps its names; what its files say is their own. */
+static void test_locked_folder(void **state)
+{
+    share *s = *state;
+    make_places(s);
+    support_put_text(s->f, "d/old", "old");
+    char *token = lock(s, "/d", "0");
+    share_expect(s, "PUT /d/old", NULL, "new", 204);
+    expect_locked(s, token, "PUT /d/new", NULL, "new", 201);
+    expect_locked(s, token, "MKCOL /d/folder", NULL, NULL, 201);
+    expect_locked(s, token, "COPY /a", "Destination: /d/copy\n", NULL, 201);
+    expect_locked(s, token, "MOVE /b", "Destination: /d/moved\n", NULL, 201);
+    expect_locked(s, token, "DELETE /d/old", NULL, NULL, 204);
+    share_expect(s, "COPY /d", "Destination: /e/d\n", NULL, 201);
+    expect_locked(s, token, "MOVE /d", "Destination: /g\n", NULL, 201);
+    /* Its lock stayed behind. */
+    share_expect(s, "PUT /g/other", NULL, "x", 201);
+    ash__free(token);
+}
+
+static void test_locked_below(void **state)
+{
+    share *s = *state;
+    make_places(s);
+    support_put_text(s->f, "d/old", "old");
+    char *token = lock(s, "/d", "infinity");
+    expect_locked(s, token, "PUT /d/old", NULL, "new", 204);
+    expect_locked(s, token, "PATCH /d/sub/x", "X-Update-Range: append\n", "er", 204);
+    expect_locked(s, token, "DELETE /d/sub", NULL, NULL, 204);
+    expect_locked(s, token, "MOVE /d/old", "Destination: /new\n", NULL, 201);
+    expect_file(s, "new", "new");
+    ash__free(token);
 }
 
 /* ---- OPTIONS ---- */
@@ -554,7 +641,10 @@ int main(void)
         share_test(test_copy),
         share_test(test_move),
         share_test(test_replaced),
+        share_test(test_replace_large),
         share_test(test_copy_refused),
+        share_test(test_locked_folder),
+        share_test(test_locked_below),
         share_test(test_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
