@@ -94,8 +94,9 @@ bool ash__http_date_parse(const char *text, int64_t *ms)
         sscanf(comma, ", %2d-%3s-%2d %2d:%2d:%2d GMT%n", &day, month, &year, &hour, &minute,
                &second, &end) == 6 &&
         end > 0 && comma[end] == '\0')
-        return join(year + (year < 70 ? 2000 : 1900), month_of(month), day, hour, minute, second,
-                    ms);
+        return join(
+            &(moment){year + (year < 70 ? 2000 : 1900), month_of(month), day, hour, minute, second},
+            ms);
     end = -1;
     if (sscanf(text, "%*3s %3s %2d %2d:%2d:%2d %4d%n", month, &day, &hour, &minute, &second, &year,
                &end) == 6 &&
