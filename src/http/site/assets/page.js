@@ -1,1 +1,478 @@
-// page
+// SPDX-License-Identifier: Apache-2.0
+// What a folder's page can do beyond looking and fetching.  The list is there without it (page.c);
+// everything here goes through the API of trees, WebDAV's PUT, and resumable uploads.
+const reserved = '/.ashlar', prefix = document.body.dataset.prefix, here = document.body.dataset.path;
+const folder = prefix + (here === '/' ? '' : here);
+const tools = document.getElementById('tools'), list = document.getElementById('list');
+const body = list?.tBodies[0];
+
+// ---- small things ----
+
+function make(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+const button = (text, run, properties = {}) => make('button', {type: 'button', textContent: text, onclick: run, ...properties});
+const href = path => path.split('/').map(encodeURIComponent).join('/');
+const baseName = path => path.slice(path.lastIndexOf('/') + 1);
+const child = name => folder + '/' + name;
+
+function sizeText(bytes) {
+  const units = ['B', 'KB', 'MB', 'GB', 'TB'];
+  let n = bytes, unit = 0;
+  for (; n >= 999.5 && unit < 4; unit++) n /= 1000;
+  return (unit ? n.toPrecision(3).replace(/\.0+$/, '') : n) + ' ' + units[unit];
+}
+const timeText = iso => iso ? new Date(iso).toLocaleString() : '';
+
+const status = make('div', {id: 'status'});
+status.setAttribute('role', 'status');
+document.body.append(status);
+let statusTimer;
+function say(text, action, run) {
+  clearTimeout(statusTimer);
+  status.replaceChildren(...(text ? [make('span', {textContent: text})] : []), ...(action ? [button(action, run)] : []));
+  statusTimer = setTimeout(() => status.replaceChildren(), action ? 15000 : 6000);
+}
+
+async function call(name, parameters, post) {
+  const url = reserved + '/tree/' + name;
+  const answer = await fetch(post ? url : url + '?' + new URLSearchParams(parameters), post ?
+    {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(parameters)} : {});
+  const data = await answer.json();
+  if (!answer.ok) throw new Error(data.error?.text ?? answer.statusText);
+  return data;
+}
+const change = (name, parameters) => call(name, parameters, true);
+async function attempt(run) {
+  try {
+    return await run();
+  } catch (why) {
+    say(why.message);
+  }
+}
+
+// ---- dialogs ----
+
+function show(title, ...content) {
+  const box = make('dialog', {}, make('h2', {textContent: title}), ...content);
+  box.setAttribute('aria-label', title);
+  box.append(make('div', {className: 'row'}, button('Close', () => box.close())));
+  document.body.append(box);
+  box.addEventListener('close', () => box.remove());
+  box.showModal();
+  return box;
+}
+
+function ask(title, value, run, label = 'Name') {
+  const input = make('input', {type: 'text', value, ariaLabel: label});
+  const form = make('form', {method: 'dialog', onsubmit: () => attempt(() => run(input.value))}, input,
+    make('div', {className: 'row'}, make('button', {className: 'main', textContent: 'OK'})));
+  const box = show(title, form);
+  input.focus();
+  input.select();
+  return box;
+}
+
+// ---- the list ----
+
+const rows = new Map(); // by name
+function adopt(row) {
+  const link = row.querySelector('a');
+  const isFolder = row.classList.contains('folder');
+  const name = link.querySelector('bdi').textContent.replace(/\/$/, '');
+  const pick = make('input', {type: 'checkbox', ariaLabel: 'Select ' + name, onchange: selectionChanged});
+  row.cells[0].prepend(make('label', {}, pick), ' ');
+  const item = {name, isFolder, row, link, pick, length: +(row.querySelector('data')?.value ?? 0)};
+  rows.set(name, item);
+  if (!isFolder) link.addEventListener('click', event => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+    event.preventDefault();
+    preview(item);
+  });
+  row.append(make('td', {}, button('…', event => menu(item, event), {ariaLabel: 'More for ' + name})));
+}
+
+const selection = () => [...rows.values()].filter(item => item.pick.checked);
+function selectionChanged() {
+  const picked = selection();
+  for (const item of rows.values()) item.row.setAttribute('aria-selected', item.pick.checked);
+  for (const node of document.querySelectorAll('.for-selection')) node.disabled = !picked.length;
+  if (picked.length) say(picked.length + ' selected');
+}
+
+// The same page again, without losing what is selected or where one is.
+let refreshing;
+async function refresh() {
+  clearTimeout(refreshing);
+  const answer = await fetch(location.href, {headers: {Accept: 'text/html'}});
+  if (!answer.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  const picked = new Set(selection().map(item => item.name)), focus = document.activeElement?.closest('tr');
+  const focused = [...rows.values()].find(item => item.row === focus)?.name;
+  rows.clear();
+  body.replaceChildren(...page.getElementById('list').tBodies[0].rows);
+  [...body.rows].forEach(adopt);
+  for (const item of rows.values()) item.pick.checked = picked.has(item.name);
+  rows.get(focused)?.link.focus();
+  document.getElementById('empty')?.remove();
+  const empty = page.getElementById('empty');
+  if (empty) list.after(empty);
+  showLocks();
+}
+const refreshSoon = () => { clearTimeout(refreshing); refreshing = setTimeout(refresh, 200); };
+
+async function showLocks() {
+  const {locks} = await call('locks', {path: folder || '/'});
+  for (const lock of locks) {
+    const name = lock.path.slice(folder.length + 1).split('/')[0];
+    const item = rows.get(name);
+    if (item && !item.row.querySelector('.lock'))
+      item.link.after(make('span', {className: 'lock', textContent: 'locked', title: lock.owner + ', until ' + timeText(lock.expires)}));
+  }
+}
+
+// ---- what can be done with one ----
+
+function menu(item) {
+  const path = child(item.name);
+  const box = show(item.name);
+  const add = (text, run, properties) => box.querySelector('.row').before(make('p', {}, button(text, () => { box.close(); attempt(run); }, properties)));
+  if (!item.isFolder) {
+    add('Preview', () => preview(item));
+    add('Download', () => { location.href = href(path) + '?download'; });
+    add('Versions', () => versions(item));
+  } else {
+    add('Download as zip', () => { location.href = reserved + '/archive' + href(path) + '/?format=zip'; });
+    add('Download as tar', () => { location.href = reserved + '/archive' + href(path) + '/?format=tar'; });
+    add('What it takes', () => usage(path));
+  }
+  add('Rename or move', () => rename(item));
+  add('Copy', () => ask('Copy “' + item.name + '” to', path, to => change('copy', {path, to}).then(refresh), 'Path'));
+  if (item.row.querySelector('.lock')) add('Break the lock', () => breakLock(item));
+  add('Delete', () => remove([item]));
+}
+
+const rename = item => ask('Rename or move “' + item.name + '”', item.name, async to => {
+  if (!to || to === item.name) return;
+  const target = to.startsWith('/') ? to : child(to);
+  await change('move', {path: child(item.name), to: target});
+  await refresh();
+  say('Moved', 'Undo', () => attempt(() => change('move', {path: target, to: child(item.name)}).then(refresh)));
+}, 'New name, or a whole path');
+
+async function remove(items) {
+  const gone = [];
+  for (const item of items)
+    gone.push(await change('delete', {path: child(item.name), recursive: true}));
+  await refresh();
+  say((gone.length === 1 ? '“' + items[0].name + '”' : gone.length + ' entries') + ' deleted', 'Undo', () => attempt(async () => {
+    for (const entry of gone) await change('undelete', {path: folder || '/', id: entry.id});
+    await refresh();
+    say('Brought back');
+  }));
+}
+
+async function breakLock(item) {
+  const {locks} = await call('locks', {path: child(item.name)});
+  const lock = locks[0];
+  if (!lock) return refresh();
+  const box = show('Break the lock?', make('p', {textContent: lock.owner + ' has “' + baseName(lock.path) + '” locked since ' + timeText(lock.since) +
+    ', until ' + timeText(lock.expires) + '. If they still work on it, what they save next is refused.'}));
+  box.querySelector('.row').prepend(button('Break it', () => { box.close(); attempt(() => change('unlock', {path: lock.path}).then(refresh)); }, {className: 'main'}));
+}
+
+// ---- looking at files ----
+
+async function preview(item) {
+  const path = child(item.name), url = href(path);
+  const entry = await attempt(() => call('stat', {path}));
+  if (!entry) return;
+  const type = entry.type.split('/')[0];
+  const text = type === 'text' || /json|xml|yaml|javascript/.test(entry.type) && !/svg/.test(entry.type);
+  const node = type === 'image' ? make('img', {src: url, alt: item.name})
+    : type === 'video' ? make('video', {src: url, controls: true})
+    : type === 'audio' ? make('audio', {src: url, controls: true})
+    : entry.type === 'application/pdf' ? make('iframe', {src: url, title: item.name})
+    : text && entry.length < 1e6 ? await textOf(path) : make('p', {textContent: 'There is no preview of ' + entry.type + '.'});
+  const box = show(item.name, node, make('p', {className: 'dim', textContent:
+    sizeText(entry.length) + ', changed ' + timeText(entry.modified) + ', version ' + entry.version + ', ' +
+    (entry.digest.length === 64 ? 'SHA-256 ' : 'SHA-1 ') + entry.digest}));
+  const row = box.querySelector('.row');
+  row.prepend(make('a', {className: 'button', href: url + '?download', textContent: 'Download'}),
+    button('Versions', () => { box.close(); versions(item); }));
+  if (text && entry.length < 1e6) row.prepend(button('Edit', () => { box.close(); edit(item); }));
+}
+
+async function textOf(path, version) {
+  const url = version ? reserved + '/tree/content?' + new URLSearchParams({path, version}) : href(path);
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(await answer.text());
+  return make('pre', {textContent: await answer.text(), tabIndex: 0});
+}
+
+// Saved only onto the version that was read.
+async function edit(item) {
+  const url = href(child(item.name));
+  const answer = await fetch(url);
+  const etag = answer.headers.get('ETag'), area = make('textarea', {value: await answer.text(), ariaLabel: 'Text of ' + item.name});
+  const box = show('Edit ' + item.name, area);
+  box.querySelector('.row').prepend(button('Save', () => attempt(async () => {
+    const saved = await fetch(url, {method: 'PUT', body: area.value, headers: {'If-Match': etag, 'Content-Type': answer.headers.get('Content-Type')}});
+    if (saved.status === 412) throw new Error('Somebody has changed the file since you opened it. Copy your text, and open it again.');
+    if (!saved.ok) throw new Error(await saved.text());
+    box.close();
+    say('Saved as a new version');
+    refresh();
+  }), {className: 'main'}));
+  area.focus();
+}
+
+// ---- the past ----
+
+async function versions(item) {
+  const path = child(item.name);
+  const {entries} = await call('history', {path});
+  const table = make('table', {}, make('thead', {}, make('tr', {}, ...['Version', 'Size', 'Changed', ''].map(text => make('th', {scope: 'col', textContent: text})))));
+  const rest = table.createTBody();
+  const box = show('Versions of ' + item.name, table);
+  for (const [i, entry] of entries.entries()) {
+    if (entry.deleted) continue;
+    const view = button('View', () => attempt(async () => show('Version ' + entry.version, await textOf(path, entry.version))));
+    const compare = button('Compare', () => attempt(() => compareTexts(path, entry.version, entries[0].version)), {disabled: !i});
+    const restore = button('Restore', () => attempt(async () => {
+      await change('restore', {path, version: entry.version});
+      box.close();
+      refresh();
+      say('Version ' + entry.version + ' is back, as a new version');
+    }), {disabled: !i});
+    const save = make('a', {className: 'button', textContent: 'Download', href: reserved + '/tree/content?' + new URLSearchParams({path, version: entry.version, download: 1})});
+    rest.append(make('tr', {}, make('td', {textContent: entry.version + (entry.tags ? ' (' + entry.tags.join(', ') + ')' : '')}),
+      make('td', {textContent: sizeText(entry.length)}), make('td', {textContent: timeText(entry.changed) + (entry.changedBy ? ', ' + entry.changedBy : '')}),
+      make('td', {}, view, compare, restore, save)));
+  }
+}
+
+// Lines that both have in common are the longest common subsequence of what is between equal ends.
+function diffLines(a, b) {
+  let start = 0, end = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start++;
+  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
+  const x = a.slice(start, a.length - end), y = b.slice(start, b.length - end), out = a.slice(0, start).map(line => [' ', line]);
+  if (x.length * y.length > 4e6) {
+    out.push(...x.map(line => ['-', line]), ...y.map(line => ['+', line]));
+  } else {
+    const common = Array.from({length: x.length + 1}, () => new Uint32Array(y.length + 1));
+    for (let i = x.length - 1; i >= 0; i--)
+      for (let k = y.length - 1; k >= 0; k--)
+        common[i][k] = x[i] === y[k] ? common[i + 1][k + 1] + 1 : Math.max(common[i + 1][k], common[i][k + 1]);
+    for (let i = 0, k = 0; i < x.length || k < y.length;)
+      if (i < x.length && k < y.length && x[i] === y[k]) out.push([' ', x[i]]), i++, k++;
+      else if (k >= y.length || i < x.length && common[i + 1][k] >= common[i][k + 1]) out.push(['-', x[i++]]);
+      else out.push(['+', y[k++]]);
+  }
+  return out.concat(a.slice(a.length - end).map(line => [' ', line]));
+}
+
+async function compareTexts(path, older, newer) {
+  const [a, b] = await Promise.all([textOf(path, older), textOf(path, newer)]);
+  const pre = make('pre', {tabIndex: 0});
+  for (const [how, line] of diffLines(a.textContent.split('\n'), b.textContent.split('\n')))
+    pre.append(how === ' ' ? line + '\n' : make(how === '+' ? 'ins' : 'del', {textContent: how + ' ' + line}));
+  show('Version ' + older + ' and version ' + newer, pre);
+}
+
+async function trash() {
+  const {entries} = await call('trash', {path: folder || '/'});
+  const box = show('Trash', make('p', {className: 'dim', textContent: entries.length ? 'What was deleted here and below, the latest first.' : 'Nothing was deleted here.'}));
+  for (const entry of entries)
+    box.querySelector('.row').before(make('p', {}, button('Restore', () => attempt(async () => {
+      await change('undelete', {path: folder || '/', id: entry.id});
+      box.close();
+      refresh();
+      say('“' + entry.name + '” is back');
+    }), {ariaLabel: 'Restore ' + entry.name}), ' ', make('bdi', {textContent: entry.path + (entry.folder ? '/' : '')}), make('span', {className: 'dim', textContent: ' ' + timeText(entry.ended ?? entry.changed)})));
+}
+
+function asItWas() {
+  const input = make('input', {type: 'datetime-local', ariaLabel: 'When', step: 1});
+  const result = make('div');
+  const look = () => attempt(async () => {
+    const at = new Date(input.value).toISOString();
+    const {entries} = await call('list', {path: folder || '/', at});
+    result.replaceChildren(make('p', {className: 'dim', textContent: entries.length + ' entries then'}),
+      ...entries.map(entry => make('p', {}, entry.folder ? entry.name + '/' :
+        make('a', {textContent: entry.name, href: reserved + '/tree/content?' + new URLSearchParams({path: child(entry.name), at, download: 1})}))),
+      make('p', {}, make('a', {className: 'button', textContent: 'Download all of it', href: reserved + '/archive' + href(folder) + '/?' + new URLSearchParams({format: 'zip', at})}), ' ',
+        button('Make the folder so again', () => attempt(async () => {
+          const r = await change('restore', {path: folder || '/', at});
+          box.close();
+          refresh();
+          say(`${r.created} came back, ${r.changed} changed, ${r.moved} moved, ${r.deleted} deleted`);
+        }))));
+  });
+  const box = show('This folder as it was', make('p', {}, input, ' ', button('Look', look, {className: 'main'})), result);
+}
+
+async function usage(path = folder || '/') {
+  const u = await call('usage', {path}), all = u.bytes + u.versionBytes, rows_ = [
+    ['Files', u.files], ['Folders', u.folders], ['Bytes in them', sizeText(u.bytes)], ['Earlier versions', u.versions],
+    ['Bytes in those', sizeText(u.versionBytes)], ['Different contents in the store', u.contents], ['What they take on disk', sizeText(u.storedBytes)]];
+  if (path === '/' && all > u.storedBytes) rows_.push(['Saved by keeping equal contents once, and by compression', sizeText(all - u.storedBytes) + ` (${Math.round(100 * (1 - u.storedBytes / all))} %)`]);
+  show('What it takes', make('table', {}, ...rows_.map(([name, value]) => make('tr', {}, make('td', {textContent: name}), make('td', {className: 'n', textContent: value})))));
+}
+
+// ---- search ----
+
+let searching = 0;
+async function search(text) {
+  const turn = ++searching;
+  if (!text) return refresh();
+  const {entries, more} = await call('search', {path: folder || '/', q: text, limit: 200});
+  if (turn !== searching) return;
+  rows.clear();
+  body.replaceChildren(...entries.map(entry => {
+    const link = make('a', {href: href(entry.path) + (entry.folder ? '/' : '')}, make('bdi', {textContent: entry.path.slice(folder.length + 1) + (entry.folder ? '/' : '')}));
+    return make('tr', {className: entry.folder ? 'folder' : ''}, make('td', {}, link),
+      make('td', {className: 'n', textContent: entry.folder ? '' : sizeText(entry.length)}), make('td', {textContent: timeText(entry.modified)}), make('td'));
+  }));
+  say(entries.length + (more ? ' or more found' : ' found'));
+}
+
+// ---- uploads: each file is one PUT, or, when large, a resumable upload ----
+
+const queue = make('section', {id: 'uploads', ariaLabel: 'Uploads'});
+let running = 0;
+const waiting = [];
+addEventListener('beforeunload', event => { if (running || waiting.length) event.preventDefault(); });
+
+async function filesOf(entry, path = '') {
+  if (entry.isFile) return [[path + entry.name, await new Promise((done, failed) => entry.file(done, failed))]];
+  const reader = entry.createReader(), all = [];
+  for (;;) {
+    const some = await new Promise((done, failed) => reader.readEntries(done, failed));
+    if (!some.length) break;
+    for (const inner of some) all.push(...await filesOf(inner, path + entry.name + '/'));
+  }
+  return all.length ? all : [[path + entry.name + '/', null]];
+}
+
+function enqueue(pairs) {
+  for (const [name, file] of pairs) waiting.push({name, file});
+  for (let n = running; n < 3; n++) work();
+}
+
+const madeFolders = new Set();
+async function makeFolders(path) {
+  const parts = path.split('/').slice(0, -1);
+  for (let i = 1; i <= parts.length; i++) {
+    const name = parts.slice(0, i).join('/');
+    if (madeFolders.has(name)) continue;
+    madeFolders.add(name);
+    await change('mkdir', {path: child(name)}).catch(() => {});
+  }
+}
+
+async function work() {
+  running++;
+  for (let job; (job = waiting.shift());) await attempt(() => upload(job));
+  if (!--running && !waiting.length) refresh();
+}
+
+function send(method, url, blob, headers, progress, control) {
+  return new Promise((done, failed) => {
+    const request = new XMLHttpRequest();
+    request.open(method, url);
+    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+    request.upload.onprogress = event => progress(event.loaded);
+    request.onload = () => done(request);
+    request.onerror = () => failed(new Error('the connection was lost'));
+    request.onabort = () => failed(new Error('cancelled'));
+    control.cancel = () => request.abort();
+    request.send(blob);
+  });
+}
+
+async function upload({name, file}) {
+  await makeFolders(name);
+  if (!file) return;
+  const control = {}, begun = Date.now();
+  const bar = make('progress', {max: file.size || 1, value: 0, ariaLabel: 'Upload of ' + name}), text = make('span', {className: 'dim'});
+  const line = make('p', {}, make('span', {className: 'name', textContent: name}), bar, text, button('Cancel', () => control.cancel?.(), {ariaLabel: 'Cancel ' + name}));
+  queue.append(line);
+  let from = 0;
+  const progress = loaded => {
+    bar.value = from + loaded;
+    const rate = loaded / Math.max(1, Date.now() - begun) * 1000;
+    text.textContent = sizeText(from + loaded) + ' of ' + sizeText(file.size) + (loaded ? ', ' + sizeText(rate) + '/s' : '');
+  };
+  try {
+    const answer = await send('PUT', href(child(name)), file, {'X-OC-Mtime': String(file.lastModified / 1000)}, progress, control);
+    if (answer.status >= 300) throw new Error(name + ': ' + (answer.responseText.trim() || answer.statusText));
+    line.remove();
+  } catch (why) {
+    text.className = 'bad';
+    text.textContent = why.message;
+    line.append(button('Again', () => { line.remove(); enqueue([[name, file]]); }), button('Dismiss', () => line.remove()));
+  }
+}
+
+// ---- starting ----
+
+function chooser(properties) {
+  const input = make('input', {type: 'file', multiple: true, className: 'hidden', tabIndex: -1, ariaHidden: 'true', ...properties});
+  input.onchange = () => { enqueue([...input.files].map(file => [file.webkitRelativePath || file.name, file])); input.value = ''; };
+  document.body.append(input);
+  return input;
+}
+
+function addTools() {
+  const files = chooser({}), folders = chooser({webkitdirectory: true});
+  const find = make('input', {type: 'search', placeholder: 'Search names', ariaLabel: 'Search names here and below', oninput: () => attempt(() => search(find.value.trim()))});
+  tools.append(button('Upload files', () => files.click(), {className: 'main'}), button('Upload folder', () => folders.click()),
+    button('New folder', () => ask('New folder', '', async name => { if (name) { await change('mkdir', {path: child(name)}); refresh(); } })),
+    button('Delete', () => attempt(() => remove(selection())), {className: 'for-selection', disabled: true}),
+    button('Move', () => ask('Move to the folder', folder || '/', async to => {
+      for (const item of selection()) await change('move', {path: child(item.name), to: to.replace(/\/$/, '') + '/' + item.name});
+      refresh();
+    }, 'Folder'), {className: 'for-selection', disabled: true}),
+    button('Trash', () => attempt(trash)), button('As it was', asItWas), button('Space', () => attempt(() => usage())), find);
+  return find;
+}
+
+function listenToKeys(find) {
+  addEventListener('keydown', event => {
+    if (document.querySelector('dialog[open]') || /INPUT|TEXTAREA/.test(event.target.tagName) && event.target.type !== 'checkbox' || event.ctrlKey || event.metaKey || event.altKey) return;
+    const items = [...rows.values()], at = items.findIndex(item => item.row.contains(document.activeElement));
+    const go = n => { event.preventDefault(); items[Math.max(0, Math.min(items.length - 1, n))]?.link.focus(); };
+    if (event.key === 'ArrowDown') go(at + 1);
+    else if (event.key === 'ArrowUp') go(at - 1);
+    else if (event.key === '/') event.preventDefault(), find.focus();
+    else if (event.key === 'Delete') { const chosen = selection().length ? selection() : at >= 0 ? [items[at]] : []; if (chosen.length) attempt(() => remove(chosen)); }
+    else if (event.key === 'F2' && at >= 0) rename(items[at]);
+    else if (event.key === ' ' && at >= 0 && document.activeElement === items[at].link) event.preventDefault(), items[at].pick.click();
+    else if (event.key === '?') show('Keys', make('p', {textContent: 'Arrows: go up and down. Enter: open. Space: select. F2: rename. Delete: delete. /: search.'}));
+  });
+}
+
+function listenToDrops() {
+  addEventListener('dragover', event => { event.preventDefault(); document.body.classList.add('drop'); });
+  addEventListener('dragleave', event => { if (!event.relatedTarget) document.body.classList.remove('drop'); });
+  addEventListener('drop', event => {
+    event.preventDefault();
+    document.body.classList.remove('drop');
+    const entries = [...event.dataTransfer.items].map(item => item.webkitGetAsEntry()).filter(Boolean);
+    attempt(async () => { for (const entry of entries) enqueue(await filesOf(entry)); });
+  });
+}
+
+if (list) {
+  list.tHead.rows[0].append(make('th', {scope: 'col'}, make('span', {className: 'hidden', textContent: 'More'})));
+  [...body.rows].forEach(adopt);
+  const find = addTools();
+  tools.after(queue);
+  listenToKeys(find);
+  listenToDrops();
+  attempt(showLocks);
+}
