@@ -6,6 +6,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 STORE ?=
 ADDRESS ?= 127.0.0.1:27017
+HTTP ?= 127.0.0.1:8080
 # For `make test` and `make clients`: names of tests, or --suite NAME (not both).
 TESTS ?=
 
@@ -22,9 +23,9 @@ build: $(BUILD)/build.ninja
 	@tools/deps.sh build
 	@ninja -C $(BUILD) product
 
-# A server on an embedded store; ADDRESS=host:port and STORE=folder choose.
+# A server on an embedded store; ADDRESS=host:port, HTTP=host:port and STORE=folder choose.
 run: build
-	@tools/run.sh $(BUILD)/ashlar '$(ADDRESS)' '$(STORE)'
+	@tools/run.sh $(BUILD)/ashlar '$(ADDRESS)' '$(HTTP)' '$(STORE)'
 
 # The project's own suites, and pymongo and libmongoc.  Ends with "N passed, N failed, N skipped".
 test:
