@@ -30,8 +30,7 @@ static void test_fields(void **state)
         assert_int_equal(v->x.length, 5);
         visit_expect_field(v, "Content-Type", "text/html");
         visit_expect_field(v, "Accept-Ranges", "bytes");
-        visit_expect_field(v, "ETag",
-                           "\"2cf24dba5fb0a30e26e83b2ac5b9e29e\"");
+        visit_expect_field(v, "ETag", "\"2cf24dba5fb0a30e26e83b2ac5b9e29e\"");
         visit_expect_field(v, "Repr-Digest",
                            "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:");
         visit_expect_field(
