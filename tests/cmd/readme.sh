@@ -13,7 +13,7 @@ case_tour() {
     # Our folder for the store, our port for the server, and its word that it listens.
     block "$source/README.md" sh 2 | sed "s|PATH=\"\$PWD/build:\$PATH\" ASHLAR_STORE=/tmp/first-store|ASHLAR_STORE=$scratch/tour-store|
         s|^python3|/usr/bin/python3|
-        s|^ashlar serve &.*|ashlar serve --mongo 127.0.0.1:27899 >served \& while ! grep -q ^mongodb: served; do [ \$((tries += 1)) -lt 1200 ]; sleep 0.1; done|
+        s|^ashlar serve --http 8080 &.*|ashlar serve --http 127.0.0.1:27898 --mongo 127.0.0.1:27899 >served \& while ! grep -q ^mongodb: served; do [ \$((tries += 1)) -lt 1200 ]; sleep 0.1; done|
         s|/tmp/copy.tar|copy.tar|; s|/tmp/restored|restored|
         s|127.0.0.1:27017|127.0.0.1:27899|" >tour.sh
     PATH=$(dirname "$ASHLAR"):$PATH bash -e tour.sh >out
