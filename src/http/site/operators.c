@@ -32,6 +32,8 @@ void ash__site_health(ash_site *s, ash_exchange *x, const char *rest)
     ash_buffer out = ASH_BUFFER_INIT;
     char damage[512];
     (void)rest;
+    if (ash__site_refuse_change(x))
+        return;
     bool bad = is_damaged(s, damage, sizeof damage);
     ash__buffer_append_byte(&out, '{');
     ash__json_add_text(&out, "status", bad ? "fail" : "pass");
@@ -126,6 +128,8 @@ void ash__site_metrics(ash_site *s, ash_exchange *x, const char *rest)
 {
     ash_buffer out = ASH_BUFFER_INIT;
     (void)rest;
+    if (ash__site_refuse_change(x))
+        return;
     head(&out, "ashlar_build_info", "gauge", "The program that answers; always 1.");
     ash__buffer_printf(&out, "ashlar_build_info{version=\"%s\"} 1\n", s->version);
     if (s->server != NULL)
