@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/site/state.h"
+#include "http/site/events.h"
 
 int ash__site_parts_new(ash_site *site, ash_error *err)
 {
-    (void)site;
     (void)err;
+    ash__site_events_new(site);
     return 0;
 }
 
 void ash__site_parts_free(ash_site *site)
 {
-    (void)site;
+    ash__site_events_free(site);
 }

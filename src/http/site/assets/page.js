@@ -340,6 +340,25 @@ async function search(text) {
   say(entries.length + (more ? ' or more found' : ' found'));
 }
 
+// ---- live changes ----
+
+function listenToChanges() {
+  const events = new EventSource(reserved + '/events' + href(folder));
+  const isHere = path => path && path.slice(0, path.lastIndexOf('/')) === folder;
+  let opened = false;
+  events.addEventListener('change', ({data}) => {
+    const change = JSON.parse(data);
+    if ((isHere(change.path) || isHere(change.from)) && !running) refreshSoon();
+  });
+  events.addEventListener('reload', refreshSoon);
+  events.addEventListener('open', ({data}) => {
+    // Of a second one: something may have been missed.
+    if (data && opened) refreshSoon();
+    opened ||= !!data;
+  });
+  addEventListener('pagehide', () => events.close());
+}
+
 // ---- uploads: each file is one PUT, or, when large, a resumable upload ----
 
 const queue = make('section', {id: 'uploads', ariaLabel: 'Uploads'});
@@ -474,5 +493,6 @@ if (list) {
   tools.after(queue);
   listenToKeys(find);
   listenToDrops();
+  listenToChanges();
   attempt(showLocks);
 }
