@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/site/events.h"
+#include "http/site/uploads.h"
 
 int ash__site_parts_new(ash_site *site, ash_error *err)
 {
-    (void)err;
     ash__site_events_new(site);
-    return 0;
+    return ash__site_uploads_new(site, err);
 }
 
 void ash__site_parts_free(ash_site *site)
 {
     ash__site_events_free(site);
+    ash__site_uploads_free(site);
 }

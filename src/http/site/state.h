@@ -8,6 +8,7 @@
 #include "http/site/site.h"
 
 typedef struct ash_site_events ash_site_events;
+typedef struct ash_site_uploads ash_site_uploads;
 
 typedef struct ash_site_mount {
     char *prefix; /* "" or "/docs" */
@@ -26,6 +27,7 @@ struct ash_site {
     const ash_site_annex *annexes;
     const ash_http_server *server; /* whose counts are shown, or NULL */
     ash_site_events *events;       /* events.c */
+    ash_site_uploads *uploads;     /* uploads_store.c */
 };
 
 /* Whose prefix a path of the URL space begins with, and the rest, a path in its tree ("/…",
@@ -49,13 +51,14 @@ void ash__site_assets(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_api(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_events(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_uploads(ash_site *site, ash_exchange *x, const char *rest);
 
 /* One row for each. */
 #define ASH_SITE_PARTS                                                                             \
     {"archive", ash__site_archive}, {"assets", ash__site_assets}, {"events", ash__site_events},    \
-        {"health", ash__site_health}, {"metrics", ash__site_metrics},                              \
+        {"health", ash__site_health}, {"metrics", ash__site_metrics}, {"tree", ash__site_api},     \
     {                                                                                              \
-        "tree", ash__site_api                                                                      \
+        "uploads", ash__site_uploads                                                               \
     }
 
 /* What parts have of their own, for as long as the site. */
