@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "http/log.h"
 #include "http/server.h"
 #include "http/site/site.h"
 #include "nats/jetstream/jetstream.h"
@@ -103,6 +104,7 @@ static const char *const *addresses_of_nats(const void *server, size_t *count)
 enum { MAX_HOSTS = 32 };
 
 typedef struct http_face {
+    ash_http_log *log;
     ash_site *site;
     ash_http_server *server;
 } http_face;
@@ -112,6 +114,7 @@ static void stop_http(void *server)
     http_face *f = server;
     ash__http_server_stop(f->server);
     ash__site_free(f->site);
+    ash__http_log_close(f->log);
     ash__free(f);
 }
 
@@ -142,6 +145,14 @@ static int start_http(const ash_serving *s, const char *const *listen, size_t co
     opts.listen_count = count;
     opts.max_connections = s->max_connections;
     int rc = make_site(s, &f->site, err);
+    if (rc == 0 && s->http_log != NULL)
+        rc = ash__http_log_open(s->http_log,
+                                s->http_log_json ? ASH_HTTP_LOG_JSON : ASH_HTTP_LOG_COMBINED,
+                                &f->log, err);
+    if (f->log != NULL) {
+        opts.log = ash__http_log_write;
+        opts.log_ctx = f->log;
+    }
     if (rc == 0)
         rc = ash__http_server_start(ash__site_service(), f->site, &opts, &f->server, err);
     if (rc == 0) {

@@ -21,7 +21,9 @@ typedef struct ash_serving {
     bool test_commands;
     int32_t max_connections; /* 0: the default */
     const char *http_root;   /* of the tree that HTTP shows; NULL: "/" */
-    const char *http_hosts;  /* names that it is known by, separated by commas; or NULL */
+    const char *http_log;    /* where the access log goes; NULL: there is none */
+    bool http_log_json;
+    const char *http_hosts; /* names that it is known by, separated by commas; or NULL */
 } ash_serving;
 
 /* The faces that are shown: where they are to listen, and their servers. */

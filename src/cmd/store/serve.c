@@ -28,6 +28,8 @@ enum {
     HTTP,
     HTTP_ROOT,
     HTTP_HOST,
+    HTTP_LOG,
+    HTTP_LOG_FORMAT,
     DURABILITY,
     ADVERTISE,
     STANDALONE,
@@ -51,6 +53,9 @@ static const ash_cmd_option options[] = {
      "a name that browsers know this server by, besides localhost and addresses; several, "
      "separated "
      "by commas"},
+    {0, "http-log", "FILE", "write a line there for each request by HTTP; - is standard output"},
+    {0, "http-log-format", "FORM", "how: combined, as Apache has it (default), or json",
+     "combined json"},
     {0, "durability", "WHEN", "when a write is acknowledged: file (default), every or interval",
      "file every interval"},
     {0, "advertise", "ADDR",
@@ -239,6 +244,14 @@ static void outlive_terminals(void)
         sigaction(SIGHUP, &ignore, NULL);
 }
 
+static int parse_log_format(const ash_cmd *cmd, const char *text, bool *json)
+{
+    *json = text != NULL && strcmp(text, "json") == 0;
+    if (text == NULL || *json || strcmp(text, "combined") == 0)
+        return 0;
+    return ash__cmd_usage(cmd, "--http-log-format takes combined or json, not \"%.80s\"", text);
+}
+
 static int parse(const ash_cmd *cmd, const ash_cmd_args *args, ash_serving *out)
 {
     int64_t connections = 0;
@@ -247,10 +260,13 @@ static int parse(const ash_cmd *cmd, const ash_cmd_args *args, ash_serving *out)
                          .listen = {args->values[MONGO], args->values[NATS], args->values[HTTP]},
                          .http_root = args->values[HTTP_ROOT],
                          .http_hosts = args->values[HTTP_HOST],
+                         .http_log = args->values[HTTP_LOG],
                          .advertise = args->values[ADVERTISE],
                          .set_name = args->values[REPLICA_SET],
                          .standalone = args->values[STANDALONE] != NULL,
                          .test_commands = args->values[TEST_COMMANDS] != NULL};
+    if (rc == 0)
+        rc = parse_log_format(cmd, args->values[HTTP_LOG_FORMAT], &out->http_log_json);
     if (rc == 0 && args->values[CONNECTIONS] != NULL)
         rc = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
                              &connections);

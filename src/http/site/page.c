@@ -107,6 +107,9 @@ static void add_head(page *p, const char *title)
     ash__buffer_append_text(&p->out, "\">\n<header>");
     add_path(p);
     ash__buffer_append_text(&p->out, "<div id=\"tools\"></div></header>\n<main>");
+    ash__buffer_append_text(&p->out, "<h1 class=\"hidden\">");
+    ash__html_text(&p->out, title);
+    ash__buffer_append_text(&p->out, "</h1>");
 }
 
 /* ---- rows ---- */
@@ -278,7 +281,7 @@ static void read_order(page *p, const ash_exchange *x)
 static void answer_missing(page *p, ash_exchange *x)
 {
     add_head(p, "Not found");
-    ash__buffer_append_text(&p->out, "<h1>Not found</h1><p>There is no <bdi>");
+    ash__buffer_append_text(&p->out, "<p>There is no <bdi>");
     ash__html_text(&p->out, p->path);
     ash__buffer_append_text(&p->out,
                             "</bdi>. It may have been moved or deleted: the folders above, and the "

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "http/site/state.h"
+#include "http/site/events.h"
+#include "http/site/uploads.h"
 
 int ash__site_parts_new(ash_site *site, ash_error *err)
 {
-    (void)site;
-    (void)err;
-    return 0;
+    ash__site_events_new(site);
+    return ash__site_uploads_new(site, err);
 }
 
 void ash__site_parts_free(ash_site *site)
 {
-    (void)site;
+    ash__site_events_free(site);
+    ash__site_uploads_free(site);
 }

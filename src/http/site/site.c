@@ -47,10 +47,11 @@ static int open_mount(ash_site *s, const ash_site_mount_options *o, ash_error *e
     return rc == 0 ? ash__dav_new(s->store, m->tree, o->prefix, &m->dav, err) : rc;
 }
 
+/* One that could not be made comes last. */
 static int longest_first(const void *a, const void *b)
 {
-    size_t x = strlen(((const ash_site_mount *)a)->prefix);
-    size_t y = strlen(((const ash_site_mount *)b)->prefix);
+    const char *p = ((const ash_site_mount *)a)->prefix, *q = ((const ash_site_mount *)b)->prefix;
+    size_t x = p != NULL ? strlen(p) : 0, y = q != NULL ? strlen(q) : 0;
     return (x < y) - (x > y);
 }
 
@@ -69,13 +70,13 @@ int ash__site_new(ash_store *store, const ash_site_options *opts, ash_site **out
         s->hosts[s->host_count++] = ash__strdup(opts->hosts[i]);
     for (size_t i = 0; i < opts->mount_count && rc == 0; i++)
         rc = open_mount(s, &opts->mounts[i], err);
+    qsort(s->mounts, s->mount_count, sizeof *s->mounts, longest_first);
     if (rc == 0)
         rc = ash__site_parts_new(s, err);
     if (rc != 0) {
         ash__site_free(s);
         return rc;
     }
-    qsort(s->mounts, s->mount_count, sizeof *s->mounts, longest_first);
     *out = s;
     return 0;
 }

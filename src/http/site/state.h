@@ -7,6 +7,9 @@
 #include "http/dav/resource.h"
 #include "http/site/site.h"
 
+typedef struct ash_site_events ash_site_events;
+typedef struct ash_site_uploads ash_site_uploads;
+
 typedef struct ash_site_mount {
     char *prefix; /* "" or "/docs" */
     char *root;
@@ -23,6 +26,8 @@ struct ash_site {
     char *version;
     const ash_site_annex *annexes;
     const ash_http_server *server; /* whose counts are shown, or NULL */
+    ash_site_events *events;       /* events.c */
+    ash_site_uploads *uploads;     /* uploads_store.c */
 };
 
 /* Whose prefix a path of the URL space begins with, and the rest, a path in its tree ("/…",
@@ -54,13 +59,15 @@ void ash__site_metrics(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_assets(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_api(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_events(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_uploads(ash_site *site, ash_exchange *x, const char *rest);
 
 /* One row for each. */
 #define ASH_SITE_PARTS                                                                             \
-    {"health", ash__site_health}, {"metrics", ash__site_metrics}, {"assets", ash__site_assets},    \
-        {"tree", ash__site_api},                                                                   \
+    {"archive", ash__site_archive}, {"assets", ash__site_assets}, {"events", ash__site_events},    \
+        {"health", ash__site_health}, {"metrics", ash__site_metrics}, {"tree", ash__site_api},     \
     {                                                                                              \
-        "archive", ash__site_archive                                                               \
+        "uploads", ash__site_uploads                                                               \
     }
 
 /* What parts have of their own, for as long as the site. */

@@ -340,6 +340,25 @@ async function search(text) {
   say(entries.length + (more ? ' or more found' : ' found'));
 }
 
+// ---- live changes ----
+
+function listenToChanges() {
+  const events = new EventSource(reserved + '/events' + href(folder));
+  const isHere = path => path && path.slice(0, path.lastIndexOf('/')) === folder;
+  let opened = false;
+  events.addEventListener('change', ({data}) => {
+    const change = JSON.parse(data);
+    if ((isHere(change.path) || isHere(change.from)) && !running) refreshSoon();
+  });
+  events.addEventListener('reload', refreshSoon);
+  events.addEventListener('open', ({data}) => {
+    // Of a second one: something may have been missed.
+    if (data && opened) refreshSoon();
+    opened ||= !!data;
+  });
+  addEventListener('pagehide', () => events.close());
+}
+
 // ---- uploads: each file is one PUT, or, when large, a resumable upload ----
 
 const queue = make('section', {id: 'uploads', ariaLabel: 'Uploads'});
@@ -394,6 +413,45 @@ function send(method, url, blob, headers, progress, control) {
   });
 }
 
+// Goes on where it stopped, also after this page was closed: the server knows how far it came, and this browser which one it is.
+const base64 = text => btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+async function sendInParts(name, file, progress, control, standsAt) {
+  const key = ['upload', child(name), file.size, file.lastModified].join('|'), tus = {'Tus-Resumable': '1.0.0'};
+  let url = localStorage.getItem(key), offset;
+  const look = async () => {
+    const answer = url && await fetch(url, {method: 'HEAD', headers: tus});
+    return answer?.ok ? +answer.headers.get('Upload-Offset') : undefined;
+  };
+  const cancel = () => fetch(url, {method: 'DELETE', headers: tus});
+  offset = await look();
+  if (offset === undefined) {
+    const answer = await fetch(reserved + '/uploads/', {method: 'POST', headers: {...tus, 'Upload-Length': file.size,
+      'Upload-Metadata': 'path ' + base64(child(name)) + ',filetype ' + base64(file.type) + ',modified ' + base64(String(file.lastModified))}});
+    if (!answer.ok) throw new Error(name + ': ' + await answer.text());
+    url = answer.headers.get('Location');
+    localStorage.setItem(key, url);
+    offset = 0;
+  }
+  for (let failures = 0; ;) {
+    standsAt(offset);
+    try {
+      const answer = await send('PATCH', url, file.slice(offset), {...tus, 'Upload-Offset': offset, 'Content-Type': 'application/offset+octet-stream'}, progress, control);
+      if (answer.status < 300) break;
+      if (answer.status < 500 && answer.status !== 409) failures = 9;
+      throw new Error(name + ': ' + answer.responseText);
+    } catch (why) {
+      if (why.message === 'cancelled') {
+        localStorage.removeItem(key);
+        cancel();
+      }
+      if (why.message === 'cancelled' || ++failures > 8) throw why;
+      await new Promise(done => setTimeout(done, 250 << failures));
+      offset = await look().catch(() => offset) ?? offset;
+    }
+  }
+  localStorage.removeItem(key);
+}
+
 async function upload({name, file}) {
   await makeFolders(name);
   if (!file) return;
@@ -408,8 +466,11 @@ async function upload({name, file}) {
     text.textContent = sizeText(from + loaded) + ' of ' + sizeText(file.size) + (loaded ? ', ' + sizeText(rate) + '/s' : '');
   };
   try {
-    const answer = await send('PUT', href(child(name)), file, {'X-OC-Mtime': String(file.lastModified / 1000)}, progress, control);
-    if (answer.status >= 300) throw new Error(name + ': ' + (answer.responseText.trim() || answer.statusText));
+    if (file.size > 8e6) await sendInParts(name, file, progress, control, offset => { from = offset; });
+    else {
+      const answer = await send('PUT', href(child(name)), file, {'X-OC-Mtime': String(file.lastModified / 1000)}, progress, control);
+      if (answer.status >= 300) throw new Error(name + ': ' + (answer.responseText.trim() || answer.statusText));
+    }
     line.remove();
   } catch (why) {
     text.className = 'bad';
@@ -474,5 +535,6 @@ if (list) {
   tools.after(queue);
   listenToKeys(find);
   listenToDrops();
+  listenToChanges();
   attempt(showLocks);
 }

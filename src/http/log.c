@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/log.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "http/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct ash_http_log {
+    char *path;
+    ash_http_log_format format;
+    ash_mutex lock; /* guards what follows; lines are written under it, so that they stay whole */
+    int fd;
+    int64_t looked_ms;
+    bool told; /* that it cannot be written */
+};
+
+/* ---- lines ---- */
+
+/* Whatever a client sent, it stays in its place: no quotes, no line breaks, nothing for terminals. */
+static void add_quoted(ash_buffer *out, const char *text)
+{
+    for (; text != NULL && *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
+            ash__buffer_printf(out, "\\x%02x", c);
+        else
+            ash__buffer_append_byte(out, c);
+    }
+}
+
+/* "127.0.0.1:40000" without its port. */
+static void add_host(ash_buffer *out, const char *remote)
+{
+    const char *colon = strrchr(remote, ':');
+    if (colon == NULL)
+        ash__buffer_append_byte(out, '-');
+    else if (remote[0] == '[')
+        ash__buffer_append(out, remote + 1, (size_t)(colon - remote) - 2);
+    else
+        ash__buffer_append(out, remote, (size_t)(colon - remote));
+}
+
+static void add_combined(ash_buffer *out, const ash_http_record *r)
+{
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t s = (time_t)(r->begun_ms / 1000);
+    struct tm tm;
+    gmtime_r(&s, &tm);
+    add_host(out, r->remote);
+    ash__buffer_printf(out, " - - [%02d/%s/%04d:%02d:%02d:%02d +0000] \"", tm.tm_mday,
+                       months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+    add_quoted(out, r->method);
+    ash__buffer_append_byte(out, ' ');
+    add_quoted(out, r->target);
+    ash__buffer_printf(out, " %s\" %d ", r->protocol, r->status == 0 ? 499 : r->status);
+    if (r->sent_bytes > 0)
+        ash__buffer_printf(out, "%lld \"", (long long)r->sent_bytes);
+    else
+        ash__buffer_append_text(out, "- \"");
+    add_quoted(out, r->referer != NULL ? r->referer : "-");
+    ash__buffer_append_text(out, "\" \"");
+    add_quoted(out, r->agent != NULL ? r->agent : "-");
+    ash__buffer_append_text(out, "\"\n");
+}
+
+static void add_json(ash_buffer *out, const ash_http_record *r)
+{
+    ash__buffer_append_byte(out, '{');
+    ash__json_add_time(out, "time", r->begun_ms);
+    ash__json_add_text(out, "id", r->id);
+    ash__json_add_text(out, "remote", r->remote);
+    ash__json_add_text(out, "method", r->method);
+    ash__json_add_text(out, "target", r->target);
+    ash__json_add_text(out, "protocol", r->protocol);
+    ash__json_add_int(out, "status", r->status == 0 ? 499 : r->status);
+    ash__json_add_int(out, "received", r->received_bytes);
+    ash__json_add_int(out, "sent", r->sent_bytes);
+    ash__json_add_int(out, "microseconds", r->took_us);
+    if (r->agent != NULL)
+        ash__json_add_text(out, "agent", r->agent);
+    if (r->referer != NULL)
+        ash__json_add_text(out, "referer", r->referer);
+    ash__buffer_append_text(out, "}\n");
+}
+
+void ash__http_log_line(ash_buffer *out, ash_http_log_format format, const ash_http_record *r)
+{
+    if (format == ASH_HTTP_LOG_JSON)
+        add_json(out, r);
+    else
+        add_combined(out, r);
+}
+
+/* ---- the file ---- */
+
+static int open_file(const char *path)
+{
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+}
+
+int ash__http_log_open(const char *path, ash_http_log_format format, ash_http_log **out,
+                       ash_error *err)
+{
+    bool is_stdout = strcmp(path, "-") == 0;
+    int fd = is_stdout ? STDOUT_FILENO : open_file(path);
+    if (fd < 0)
+        return ash__fail_errno(err, errno, "cannot open the access log %s", path);
+    ash_http_log *log = ash__new(ash_http_log);
+    log->path = is_stdout ? NULL : ash__strdup(path);
+    log->format = format;
+    log->fd = fd;
+    ash__mutex_init(&log->lock, ASH_RANK_LOG);
+    *out = log;
+    return 0;
+}
+
+void ash__http_log_close(ash_http_log *log)
+{
+    if (log == NULL)
+        return;
+    if (log->path != NULL && log->fd >= 0)
+        close(log->fd);
+    ash__mutex_release(&log->lock);
+    ash__free(log->path);
+    ash__free(log);
+}
+
+/* Somebody moved the file away: what follows goes into a new one. */
+static void follow(ash_http_log *log)
+{
+    struct stat there, ours;
+    int64_t now = ash__clock_coarse_ms();
+    ash__mutex_assert_held(&log->lock);
+    if (log->path == NULL || now - log->looked_ms < 1000)
+        return;
+    log->looked_ms = now;
+    bool same = log->fd >= 0 && fstat(log->fd, &ours) == 0 && stat(log->path, &there) == 0 &&
+                there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
+    int fd = same ? -1 : open_file(log->path);
+    if (fd < 0)
+        return;
+    if (log->fd >= 0)
+        close(log->fd);
+    log->fd = fd;
+}
+
+void ash__http_log_write(void *ctx, const ash_http_record *record)
+{
+    ash_http_log *log = ctx;
+    ash_buffer line = ASH_BUFFER_INIT;
+    ash__http_log_line(&line, log->format, record);
+    ash__mutex_lock(&log->lock);
+    follow(log);
+    ssize_t n = log->fd >= 0 ? write(log->fd, line.data, line.len) : -1;
+    bool failed = n != (ssize_t)line.len, news = failed != log->told;
+    int why = errno;
+    log->told = failed;
+    ash__mutex_unlock(&log->lock);
+    if (news && failed)
+        ash__log(ASH_LOG_ERROR, "the access log cannot be written: %s", strerror(why));
+    ash__buffer_release(&line);
+}

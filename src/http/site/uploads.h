@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_HTTP_SITE_UPLOADS_H
+#define ASH_HTTP_SITE_UPLOADS_H
+
+/* Uploads that go on where they stopped, as tus 1.0.0 has them: kept as documents until all bytes
+ * are there, and then put into their tree in one commit.
+ *
+ *   v7files.uploads        {_id: token, mount, path, length, offset, type, modified, if_absent,
+ *                          created, expires, done}
+ *   v7files.uploads.parts  {_id, upload: token, start, data, expires}
+ *
+ * An offset that was told is on disk, and so is every byte before it. */
+
+#include "http/site/state.h"
+
+enum {
+    ASH_UPLOAD_TOKEN_BYTES = 33,
+    ASH_UPLOAD_PART_BYTES = 1024 * 1024,
+    ASH_UPLOAD_DAYS = 7,
+    ASH_UPLOADS_MAX = 1000
+};
+
+typedef struct ash_site_upload {
+    char token[ASH_UPLOAD_TOKEN_BYTES];
+    char *mount, *path, *type; /* type: "" where nothing was said */
+    int64_t length, offset;
+    int64_t modified_ms, expires_ms;
+    bool if_absent, done;
+} ash_site_upload;
+void ash__site_upload_release(ash_site_upload *u);
+
+int ash__site_uploads_new(ash_site *site, ash_error *err);
+void ash__site_uploads_free(ash_site *site);
+
+/* ---- uploads_store.c ---- */
+
+/* Gives it a token.  ASH_EBUSY: there are ASH_UPLOADS_MAX. */
+int ash__site_upload_create(ash_site_uploads *s, ash_site_upload *u, ash_error *err);
+/* ASH_ENOTFOUND: none of that token, or over. */
+int ash__site_upload_find(ash_site_uploads *s, const char *token, ash_site_upload *u,
+                          ash_error *err);
+/* At u->offset, which grows.  ASH_ECONFLICT: somebody else's bytes came first. */
+int ash__site_upload_append(ash_site_uploads *s, ash_site_upload *u, const void *data, size_t len,
+                            ash_error *err);
+/* All of it into a writer. */
+int ash__site_upload_copy(ash_site_uploads *s, const ash_site_upload *u, ash_tree_writer *w,
+                          ash_error *err);
+/* The bytes go; done: what it was stays known until it expires. */
+int ash__site_upload_end(ash_site_uploads *s, const ash_site_upload *u, bool done, ash_error *err);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check.h"
+
+#include "base/clock.h"
+#include "http/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const ash_http_record sample = {.remote = "127.0.0.1:4000",
+                                       .method = "GET",
+                                       .target = "/a",
+                                       .id = "x-1",
+                                       .agent = "curl/8",
+                                       .protocol = "HTTP/1.1",
+                                       .status = 200,
+                                       .received_bytes = 1,
+                                       .sent_bytes = 2,
+                                       .begun_ms = 784111777123,
+                                       .took_us = 3};
+
+static void expect(ash_http_log_format format, const ash_http_record *r, const char *line)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash__http_log_line(&out, format, r);
+    assert_string_equal(ash__buffer_text(&out), line);
+    ash__buffer_release(&out);
+}
+
+static void test_lines(void **state)
+{
+    (void)state;
+    expect(
+        ASH_HTTP_LOG_COMBINED, &sample,
+        "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET /a HTTP/1.1\" 200 2 \"-\" \"curl/8\"\n");
+    expect(ASH_HTTP_LOG_JSON, &sample,
+           "{\"time\":\"1994-11-06T08:49:37.123Z\",\"id\":\"x-1\",\"remote\":\"127.0.0.1:4000\","
+           "\"method\":\"GET\","
+           "\"target\":\"/a\",\"protocol\":\"HTTP/"
+           "1.1\",\"status\":200,\"received\":1,\"sent\":2,\"microseconds\":3,"
+           "\"agent\":\"curl/8\"}\n");
+}
+
+/* What a client sends cannot make a line of its own, nor speak to a terminal. */
+static void test_what_clients_send(void **state)
+{
+    (void)state;
+    ash_http_record r = sample;
+    r.remote = "[::1]:4000";
+    r.target = "/\" 200 1\x1b[31m";
+    r.agent = "a\\b\xff";
+    r.status = 0;
+    r.sent_bytes = 0;
+    expect(ASH_HTTP_LOG_COMBINED, &r,
+           "::1 - - [06/Nov/1994:08:49:37 +0000] \"GET /\\x22 200 1\\x1b[31m HTTP/1.1\" 499 - "
+           "\"-\" \"a\\x5cb\\xff\"\n");
+}
+
+static long size_of(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    long n = ftell(f);
+    fclose(f);
+    return n;
+}
+
+static void test_rotation(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/ashlar-log-XXXXXX", old[64];
+    ash_http_log *log = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    close(mkstemp(path));
+    snprintf(old, sizeof old, "%s.1", path);
+    assert_ok(ash__http_log_open(path, ASH_HTTP_LOG_COMBINED, &log, &err), &err);
+    ash__http_log_write(log, &sample);
+    long one = size_of(path);
+    assert_int_equal(rename(path, old), 0);
+    ash__clock_sleep_ms(1100);
+    ash__http_log_write(log, &sample);
+    assert_int_equal(size_of(path), one);
+    assert_int_equal(size_of(old), one);
+    ash__http_log_close(log);
+    unlink(path);
+    unlink(old);
+    assert_int_not_equal(ash__http_log_open("/no/such/folder/log", ASH_HTTP_LOG_JSON, &log, &err),
+                         0);
+    assert_non_null(strstr(err.text, "/no/such/folder/log"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_what_clients_send),
+        cmocka_unit_test(test_rotation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
