@@ -111,19 +111,18 @@ static void run_delete(ash_api_call *c)
     ash__dav_guard_release(&g);
 }
 
-/* Where it was, unless its folder is gone and nobody knows. */
+/* An id is found wherever it lies; what is in another tree is that one's to give. */
 static void undelete(ash_api_call *c, const bson_value_t *id, const char *to)
 {
     ash_dav_guard g = {0};
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_entry *gone = NULL, *e = NULL;
     ash_error err = ASH_ERROR_INIT;
-    if (ash_tree_get_by_id(c->mount->tree, id, 0, NULL, &gone, &err) != 0) {
+    if (ash_tree_get_by_id(c->mount->tree, id, 0, NULL, &gone, &err) != 0)
         ash__api_fail(c, &err);
-        return;
-    }
-    const char *place = to != NULL ? to : ash_tree_entry_path(gone);
-    if (place[1] == '?' || guard(c, place, ASH_GUARD_NAME, &g, &o)) {
+    else if (strncmp(ash_tree_entry_path(gone), "/?/", 3) == 0)
+        ash__api_refuse(c, 404, "ENOTFOUND", "this tree has no entry of that id");
+    else if (guard(c, to != NULL ? to : ash_tree_entry_path(gone), ASH_GUARD_NAME, &g, &o)) {
         int rc = ash_tree_undelete(c->mount->tree, id, to, &o, NULL, &e, &err);
         answer_entry(c, rc, e, &err);
     }
