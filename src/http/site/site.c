@@ -10,7 +10,7 @@
 #include <strings.h>
 
 /* An upload is in memory in part: smaller pieces than the tree's own, since there may be many. */
-enum { PIECE_BYTES = 4 * 1024 * 1024 };
+enum { PIECE_BYTES = 8 * 1024 * 1024 };
 
 /* ---- making ---- */
 
@@ -245,20 +245,27 @@ static bool is_operators(ash_site *s, ash_exchange *x, const char *path)
     return x->status != 0;
 }
 
+static bool is_operators_path(const char *path)
+{
+    return strcmp(path, "/health") == 0 || strcmp(path, "/metrics") == 0;
+}
+
 static void begin_tree(ash_site *s, const ash_site_mount *m, ash_exchange *x, const char *path)
 {
     ash_error err = ASH_ERROR_INIT;
-    bool there = false, is_folder = false;
-    bool reading = strcmp(x->method, "GET") == 0 || x->is_head;
-    if (reading && look(m, path, &there, &is_folder, &err) != 0) {
+    bool there = true, is_folder = false;
+    bool for_page = wants_page(x);
+    /* Others find out by themselves. */
+    if ((for_page || is_operators_path(x->target.path)) &&
+        look(m, path, &there, &is_folder, &err) != 0) {
         ash__answer_error(x, &err);
         return;
     }
-    if (reading && !there && is_operators(s, x, x->target.path))
+    if (!there && is_operators(s, x, x->target.path))
         return;
-    if (is_folder && wants_page(x) && !x->target.is_folder)
+    if (is_folder && for_page && !x->target.is_folder)
         redirect_to_folder(m, x, path);
-    else if (wants_page(x) && (is_folder || !there))
+    else if (for_page && (is_folder || !there))
         ash__site_page(s, m, x, path);
     else
         ash__dav_begin(m->dav, x, path);
