@@ -238,6 +238,52 @@ case_health_and_metrics() {
     stop_server
 }
 
+case_what_was() {
+    start_http "$scratch/past"
+    says 201 -X MKCOL "$http/d"
+    put /d/a.txt one
+    sleep 1.1
+    at=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+    sleep 1.1
+    put /d/a.txt two
+    says 207 -X PROPFIND -H 'Depth: 1' "$http/.ashlar/versions/d/a.txt/"
+    grep -q '<D:href>/.ashlar/versions/d/a.txt/v1-a.txt</D:href>' "$scratch/body"
+    [ "$(grep -o '<D:response>' "$scratch/body" | wc -l)" = 3 ]
+    says 200 "$http/.ashlar/versions/d/a.txt/v1-a.txt"
+    [ "$(cat "$scratch/body")" = one ]
+    says 207 -X PROPFIND -H 'Depth: 1' "$http/.ashlar/versions/"
+    grep -q '<D:href>/.ashlar/versions/d/</D:href>' "$scratch/body"
+    says 404 "$http/.ashlar/versions/d/a.txt/v9-a.txt"
+    says 404 "$http/.ashlar/versions/no"
+    says 204 -X MOVE -H 'Destination: /d/a.txt' "$http/.ashlar/versions/d/a.txt/v1-a.txt"
+    says 200 "$http/d/a.txt"
+    [ "$(cat "$scratch/body")" = one ]
+    says 201 -X COPY -H 'Destination: /d/b.txt' "$http/.ashlar/versions/d/a.txt/v2-a.txt"
+    says 200 "$http/d/b.txt"
+    [ "$(cat "$scratch/body")" = two ]
+    # As it was.
+    says 207 -X PROPFIND -H 'Depth: 1' "$http/.ashlar/at/$at/d/"
+    fails grep -q b.txt "$scratch/body"
+    says 200 "$http/.ashlar/at/$at/d/a.txt"
+    [ "$(cat "$scratch/body")" = one ]
+    says 404 "$http/.ashlar/at/yesterday/d/"
+    # The trash.
+    says 204 -X DELETE "$http/d"
+    says 207 -X PROPFIND -H 'Depth: 1' "$http/.ashlar/trash/"
+    gone=$(grep -o '/.ashlar/trash/[0-9a-f]*-d/' "$scratch/body" | head -n 1)
+    says 412 -X MOVE -H 'Destination: /x' -H 'If-Match: "x"' "$http$gone"
+    says 201 -X MOVE -H 'Destination: /back' "$http$gone"
+    says 200 "$http/back/a.txt"
+    says 404 "$http$gone"
+    for method in PUT DELETE PROPPATCH LOCK MKCOL; do
+        says 403 -X $method "$http/.ashlar/versions/back/a.txt/v1-a.txt"
+    done
+    says 403 -X PROPFIND "$http/.ashlar/versions/"
+    says 200 -H 'Accept: text/html' "$http/.ashlar/versions/back/a.txt/"
+    grep -q '<a href="v1-a.txt">' "$scratch/body"
+    stop_server
+}
+
 case_page() {
     start_http "$scratch/page"
     says 201 -X MKCOL "$http/folder"
