@@ -102,6 +102,7 @@ static void end_exchange(ash_http_connection *c)
     tell(c);
     ash__http_request_free(c);
     enter(c, stays ? ASH_PHASE_HEAD : ASH_PHASE_LINGER);
+    c->answered = stays;
     if (!stays)
         shutdown(c->peer.stream.fd, SHUT_WR);
 }
@@ -236,7 +237,9 @@ static bool read_head(ash_http_connection *c, unsigned *wishes)
         return true;
     }
     size_t before = waiting(c);
-    ssize_t n = receive(c);
+    /* Right after an answer the next request is hardly ever there already. */
+    ssize_t n = c->answered && before == 0 ? ASH_STREAM_WANTS_READ : receive(c);
+    c->answered = false;
     if (n > 0) {
         /* The time of a head counts from its first byte. */
         if (before == 0)

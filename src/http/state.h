@@ -57,6 +57,7 @@ typedef struct ash_http_connection {
     size_t in_start, in_end;
     int64_t since_ms; /* the phase, or the last progress in it */
     size_t moved;     /* since then */
+    bool answered;    /* just now, and nothing was read since */
 } ash_http_connection;
 
 /* ---- connection.c ---- */

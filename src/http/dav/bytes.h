@@ -5,12 +5,10 @@
 /* A file's bytes as the answer to GET or HEAD: whole, in ranges, or not at all where the client has
  * them. */
 
-#include "http/exchange.h"
+#include "http/dav/dav.h"
 
-#include <ashlar/tree.h>
-
-/* entry: a version of a file, of tree; taken over.  Sets x->state. */
-void ash__dav_send_file(ash_exchange *x, ash_tree *tree, ash_tree_entry *entry);
+/* entry: a version of a file, of dav's tree; taken over.  Sets x->state. */
+void ash__dav_send_file(ash_exchange *x, ash_dav *dav, ash_tree_entry *entry);
 
 /* Content-Disposition with a name that any client understands. */
 void ash__dav_disposition(ash_exchange *x, const char *how, const char *name);

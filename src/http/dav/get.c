@@ -71,6 +71,6 @@ void ash__dav_get(ash_dav *dav, ash_exchange *x, const char *path)
         ash_tree_entry_free(e);
         send_names(dav, x, path);
     } else {
-        ash__dav_send_file(x, dav->tree, e);
+        ash__dav_send_file(x, dav, e);
     }
 }

@@ -79,7 +79,7 @@ static void run_content(ash_api_call *c)
         ash__api_refuse(c, 400, "EINVAL", "%.300s is a folder", c->url_path);
         ash_tree_entry_free(e);
     } else {
-        ash__dav_send_file(c->x, c->mount->tree, e);
+        ash__dav_send_file(c->x, c->mount->dav, e);
     }
 }
 

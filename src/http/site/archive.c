@@ -9,6 +9,7 @@
 #include "http/dav/bytes.h"
 #include "http/site/state.h"
 
+#include <locale.h>
 #include <string.h>
 
 typedef struct packing {
@@ -22,6 +23,8 @@ typedef struct packing {
     ash_tree_reader *reader;
     ash_buffer *out;
     bool done;
+    locale_t
+        locale; /* of UTF-8: libarchive converts names by the thread's, even those that are told in it */
 } packing;
 
 static void release(ash_exchange *x)
@@ -35,6 +38,8 @@ static void release(ash_exchange *x)
         archive_write_fail(p->archive);
         archive_write_free(p->archive);
     }
+    if (p->locale != (locale_t)0)
+        freelocale(p->locale);
     ash__free(p->path);
     ash__free(p);
 }
@@ -68,9 +73,12 @@ static int begin_entry(packing *p, const ash_tree_entry *e)
     archive_entry_set_perm(head, folder ? 0755 : 0644);
     archive_entry_set_size(head, folder ? 0 : ash_tree_entry_length(e));
     archive_entry_set_mtime(head, (time_t)(ms / 1000), (long)(ms % 1000) * 1000000);
-    int rc = archive_write_header(p->archive, head) < ARCHIVE_WARN
-                 ? fail(p, archive_error_string(p->archive))
-                 : 0;
+    int rc = 0;
+    /* Without it, the writers of headers would crash. */
+    if (archive_entry_pathname(head) == NULL)
+        rc = fail(p, "a name cannot be converted");
+    else if (archive_write_header(p->archive, head) < ARCHIVE_WARN)
+        rc = fail(p, archive_error_string(p->archive));
     archive_entry_free(head);
     if (rc == 0 && !folder &&
         ash_tree_open_entry(p->mount->tree, e, NULL, NULL, &p->reader, &err) != 0)
@@ -105,18 +113,26 @@ static int next_entry(packing *p)
     return rc;
 }
 
-static int more(ash_exchange *x, ash_buffer *out)
+static int pack(packing *p, ash_buffer *out)
 {
-    packing *p = x->state;
     int rc = 0;
-    p->out = out;
     while (rc == 0 && out->len < ASH_PIECE_BYTES && (!p->done || p->reader != NULL))
         rc = p->reader != NULL ? write_bytes(p) : next_entry(p);
     bool over = rc == 0 && p->done && p->reader == NULL;
     if (over && archive_write_close(p->archive) != ARCHIVE_OK)
         rc = fail(p, archive_error_string(p->archive));
-    p->out = NULL;
     return rc != 0 ? rc : over ? ASH_MORE_LAST : ASH_MORE_TO_COME;
+}
+
+static int more(ash_exchange *x, ash_buffer *out)
+{
+    packing *p = x->state;
+    p->out = out;
+    locale_t before = uselocale(p->locale);
+    int rc = pack(p, out);
+    uselocale(before);
+    p->out = NULL;
+    return rc;
 }
 
 /* ---- the answer ---- */
@@ -131,9 +147,7 @@ static int set_zip(struct archive *a)
 {
     int rc = archive_write_set_format_zip(a);
     /* What is worth it is packed already. */
-    if (rc == ARCHIVE_OK)
-        rc = archive_write_zip_set_compression_store(a);
-    return rc == ARCHIVE_OK ? archive_write_set_options(a, "zip:hdrcharset=UTF-8") : rc;
+    return rc == ARCHIVE_OK ? archive_write_zip_set_compression_store(a) : rc;
 }
 
 static const format formats[] = {
@@ -223,6 +237,7 @@ void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest)
     }
     packing *p = ash__new(packing);
     p->mount = m;
+    p->locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     p->path = ash__strdup(path);
     x->state = p;
     x->release = release;

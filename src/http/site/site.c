@@ -10,7 +10,7 @@
 #include <strings.h>
 
 /* An upload is in memory in part: smaller pieces than the tree's own, since there may be many. */
-enum { PIECE_BYTES = 4 * 1024 * 1024 };
+enum { PIECE_BYTES = 8 * 1024 * 1024 };
 
 /* ---- making ---- */
 

@@ -14,8 +14,6 @@
  *     /.ashlar/versions/PATH/…        versions as a read-only folder
  *     /.ashlar/trash/…                what was deleted, likewise
  *     /.ashlar/at/TIME/PATH           a tree as it was, likewise
- *     /.ashlar/buckets/…, /.ashlar/objects/…, /.ashlar/openapi.json    (src/http/api)
- *     /.ashlar/share/TOKEN/…          what was shared
  *     /.ashlar/health, /.ashlar/metrics     also as /health and /metrics, where no tree has such a
  *                                           name
  *

@@ -61,14 +61,24 @@ void ash__site_api(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_events(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_uploads(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_versions(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_trash(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
 
 /* One row for each. */
-#define ASH_SITE_PARTS                                                                             \
-    {"archive", ash__site_archive}, {"assets", ash__site_assets}, {"events", ash__site_events},    \
-        {"health", ash__site_health}, {"metrics", ash__site_metrics}, {"tree", ash__site_api},     \
-    {                                                                                              \
-        "uploads", ash__site_uploads                                                               \
-    }
+/* clang-format off */
+#define ASH_SITE_PARTS          \
+    {"archive", ash__site_archive},   \
+    {"assets", ash__site_assets},     \
+    {"at", ash__site_at},             \
+    {"events", ash__site_events},     \
+    {"health", ash__site_health},     \
+    {"metrics", ash__site_metrics},   \
+    {"trash", ash__site_trash},       \
+    {"tree", ash__site_api},          \
+    {"uploads", ash__site_uploads},   \
+    {"versions", ash__site_versions}
+/* clang-format on */
 
 /* What parts have of their own, for as long as the site. */
 int ash__site_parts_new(ash_site *site, ash_error *err);

@@ -77,9 +77,12 @@ static void test_rows(void **state)
     hosted *h = *state;
     support_folder(h->f, "d");
     support_put_text(h->f, "d/b", "12");
+    (void)support_moment(h->f);
     support_put_text(h->f, "d/c", "1");
+    (void)support_moment(h->f);
     support_put_text(h->f, "d/a", "123");
     support_folder(h->f, "d/y");
+    (void)support_moment(h->f);
     support_folder(h->f, "d/x");
     expect_rows(h, "/d/", "x/ y/ a b c");
     expect_rows(h, "/d/?sort=name&order=desc", "y/ x/ c b a");
