@@ -9,6 +9,7 @@
 #include "http/log.h"
 #include "http/server.h"
 #include "http/site/site.h"
+#include "http/stores/stores.h"
 #include "nats/jetstream/jetstream.h"
 #include "nats/server.h"
 #include "store/reach.h"
@@ -105,6 +106,7 @@ enum { MAX_HOSTS = 32 };
 
 typedef struct http_face {
     ash_http_log *log;
+    ash_http_stores *stores;
     ash_site *site;
     ash_http_server *server;
 } http_face;
@@ -114,11 +116,12 @@ static void stop_http(void *server)
     http_face *f = server;
     ash__http_server_stop(f->server);
     ash__site_free(f->site);
+    ash__http_stores_free(f->stores);
     ash__http_log_close(f->log);
     ash__free(f);
 }
 
-static int make_site(const ash_serving *s, ash_site **out, ash_error *err)
+static int make_site(const ash_serving *s, http_face *f, ash_error *err)
 {
     ash_site_mount_options mount = {"", s->http_root != NULL ? s->http_root : "/"};
     ash_site_options opts = ASH_SITE_OPTIONS_INIT;
@@ -131,7 +134,11 @@ static int make_site(const ash_serving *s, ash_site **out, ash_error *err)
     for (char *name = strtok_r(list, ",", &rest); name != NULL && opts.host_count < MAX_HOSTS;
          name = strtok_r(NULL, ",", &rest))
         hosts[opts.host_count++] = name;
-    int rc = ash__site_new(s->store, &opts, out, err);
+    int rc = ash__http_stores_new(s->store, &f->stores, err);
+    if (rc == 0) {
+        opts.annexes = ash__http_stores_annexes(f->stores);
+        rc = ash__site_new(s->store, &opts, &f->site, err);
+    }
     ash__free(list);
     return rc;
 }
@@ -144,7 +151,7 @@ static int start_http(const ash_serving *s, const char *const *listen, size_t co
     opts.listen = listen;
     opts.listen_count = count;
     opts.max_connections = s->max_connections;
-    int rc = make_site(s, &f->site, err);
+    int rc = make_site(s, f, err);
     if (rc == 0 && s->http_log != NULL)
         rc = ash__http_log_open(s->http_log,
                                 s->http_log_json ? ASH_HTTP_LOG_JSON : ASH_HTTP_LOG_COMBINED,

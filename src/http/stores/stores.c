@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/stores/state.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+int ash__http_stores_new(ash_store *store, ash_http_stores **out, ash_error *err)
+{
+    ash_http_stores *s = ash__new(ash_http_stores);
+    s->store = store;
+    s->annexes[0] = (ash_site_annex){"buckets", ash__buckets_begin, s};
+    s->annexes[1] = (ash_site_annex){"objects", ash__objects_begin, s};
+    int rc = ash_object_manager_new(store, NULL, &s->objects, err);
+    if (rc != 0) {
+        ash__http_stores_free(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+void ash__http_stores_free(ash_http_stores *s)
+{
+    if (s == NULL)
+        return;
+    ash_object_manager_close(s->objects);
+    ash__free(s);
+}
+
+const ash_site_annex *ash__http_stores_annexes(ash_http_stores *s)
+{
+    return s->annexes;
+}
+
+char *ash__stores_next_name(const char **rest)
+{
+    *rest += **rest == '/';
+    size_t len = strcspn(*rest, "/");
+    if (len == 0)
+        return NULL;
+    char *name = ash__strndup(*rest, len);
+    *rest += len;
+    return name;
+}
+
+void ash__stores_refuse_method(ash_exchange *x, const char *allowed)
+{
+    ash__answer_field(x, "Allow", "%s", allowed);
+    ash__answer_text(x, 405, "%s is nothing that can be done here", x->method);
+}
+
+void ash__stores_add_json(ash_buffer *out, const bson_t *doc)
+{
+    size_t len;
+    char *text = bson_as_relaxed_extended_json(doc, &len);
+    if (text != NULL)
+        ash__buffer_append(out, text, len);
+    ash__buffer_append_byte(out, '\n');
+    bson_free(text);
+}
+
+void ash__stores_answer_json(ash_exchange *x, int status, const bson_t *doc)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash__stores_add_json(&out, doc);
+    ash__answer_body(x, status, "application/json", out.data, out.len);
+    ash__buffer_release(&out);
+}
