@@ -94,11 +94,7 @@ static void add_head(page *p, const char *title)
     ash__site_asset_href(&p->out, "page.css");
     ash__buffer_append_text(&p->out, "\"><script type=\"module\" src=\"");
     ash__site_asset_href(&p->out, "page.js");
-    ash__buffer_append_text(&p->out, "\"></script></head><body data-prefix=\"");
-    ash__html_text(&p->out, p->mount->prefix);
-    ash__buffer_append_text(&p->out, "\" data-path=\"");
-    ash__html_text(&p->out, p->path);
-    ash__buffer_append_text(&p->out, "\">\n<header>");
+    ash__buffer_append_text(&p->out, "\"></script></head><body>\n<header>");
     add_path(p);
     ash__buffer_append_text(&p->out, "<div id=\"tools\"></div></header>\n<main>");
     ash__buffer_append_text(&p->out, "<h1 class=\"hidden\">");
