@@ -234,6 +234,9 @@ static bool complete(patching *p, ash_exchange *x)
         rc = ash__site_upload_copy(p->site->uploads, &p->u, w, &err);
     if (rc == 0)
         rc = ash_tree_writer_finish(w, NULL, &e, &err);
+    /* It was to be a new name. */
+    if (rc == ASH_EEXISTS && p->u.if_absent)
+        err.code = ASH_ECONDITION;
     if (rc != 0) {
         ash__dav_answer_change(x, &err);
     } else {
