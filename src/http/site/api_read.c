@@ -216,13 +216,9 @@ static void run_locks(ash_api_call *c)
 }
 
 const ash_api_verb ash__api_reads[] = {
-    {"list", false, true, run_list},
-    {"stat", false, true, run_stat},
-    {"content", false, true, run_content},
-    {"history", false, true, run_history},
-    {"trash", false, true, run_trash},
-    {"usage", false, true, run_usage},
-    {"search", false, true, run_search},
-    {"locks", false, true, run_locks},
-    {NULL, false, false, NULL},
+    {"list", false, true, run_list},       {"stat", false, true, run_stat},
+    {"content", false, true, run_content}, {"history", false, true, run_history},
+    {"diff", false, true, ash__api_diff},  {"trash", false, true, run_trash},
+    {"usage", false, true, run_usage},     {"search", false, true, run_search},
+    {"locks", false, true, run_locks},     {NULL, false, false, NULL},
 };

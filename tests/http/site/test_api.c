@@ -237,6 +237,34 @@ static void test_usage(void **state)
     bson_destroy(answer);
 }
 
+static void test_diff(void **state)
+{
+    hosted *h = *state;
+    support_put_text(h->f, "a\nb", "one\ntwo\n");
+    support_put_text(h->f, "a\nb", "one\n<three>\n");
+    support_put_text(h->f, "bytes", "one");
+    support_put(h->f, "bytes", "\0\1", 2);
+    visit *v = hosted_ask(h, "GET /.ashlar/tree/diff?path=/a%0Ab&from=1", NULL, NULL);
+    visit_expect(v, 200);
+    visit_expect_field(v, "Content-Type", "text/x-diff; charset=utf-8");
+    visit_expect_body(v, "--- /a?b\tversion 1\n+++ /a?b\tversion 2\n"
+                         "@@ -1,2 +1,2 @@\n one\n-two\n+<three>\n");
+    visit_free(v);
+    v = hosted_ask(h, "GET /.ashlar/tree/diff?path=/a%0Ab&from=2&to=2", NULL, NULL);
+    visit_expect_body(v, "--- /a?b\tversion 2\n+++ /a?b\tversion 2\n");
+    visit_free(v);
+    expect_error(h, "diff?path=/a%0Ab&from=3", NULL, 404, "ENOREVISION");
+    expect_error(h, "diff?path=/bytes&from=1", NULL, 415, "EINVAL");
+    expect_error(h, "diff?path=/", NULL, 400, "EINVAL");
+    uint8_t *large = ash__alloc(1024 * 1024 + 1);
+    memset(large, '\n', 1024 * 1024 + 1);
+    support_put(h->f, "large", large, 1024 * 1024 + 1);
+    support_put(h->f, "large", large, 100000);
+    expect_error(h, "diff?path=/large&from=1", NULL, 413, "ETOOBIG");
+    expect_error(h, "diff?path=/large&from=2", NULL, 413, "ETOOBIG");
+    ash__free(large);
+}
+
 /* ---- search ---- */
 
 static void test_search(void **state)
@@ -268,6 +296,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_stat, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_content, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_history, hosted_setup, hosted_teardown),
+        cmocka_unit_test_setup_teardown(test_diff, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_usage, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_search, hosted_setup, hosted_teardown),
     };
