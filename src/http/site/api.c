@@ -231,8 +231,10 @@ static void finish(ash_exchange *x)
     posting *p = x->state;
     ash_api_call c = {.x = x};
     bson_error_t why = {0};
-    bson_t *body =
-        p->body.len > 0 ? bson_new_from_json(p->body.data, (ssize_t)p->body.len, &why) : NULL;
+    const char *text = ash__buffer_text(&p->body);
+    /* libbson takes arrays, too. */
+    bool is_object = text[strspn(text, " \t\r\n")] == '{';
+    bson_t *body = is_object ? bson_new_from_json(p->body.data, (ssize_t)p->body.len, &why) : NULL;
     if (body == NULL)
         ash__api_refuse(&c, 400, "EINVAL", "the body is no JSON object: %s", why.message);
     else

@@ -50,3 +50,9 @@ void ash__site_assets(ash_site *site, ash_exchange *x, const char *rest)
     else
         ash__answer_body(x, 200, a->type, a->data, a->len);
 }
+
+void ash__site_openapi(ash_site *site, ash_exchange *x, const char *rest)
+{
+    (void)rest;
+    ash__site_assets(site, x, "/openapi.json");
+}

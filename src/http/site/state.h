@@ -58,6 +58,7 @@ void ash__site_health(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_metrics(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_assets(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_api(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_openapi(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_events(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_uploads(ash_site *site, ash_exchange *x, const char *rest);
@@ -74,6 +75,7 @@ void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
     {"events", ash__site_events},     \
     {"health", ash__site_health},     \
     {"metrics", ash__site_metrics},   \
+    {"openapi.json", ash__site_openapi}, \
     {"trash", ash__site_trash},       \
     {"tree", ash__site_api},          \
     {"uploads", ash__site_uploads},   \

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIST_FILES = 1000, MAX_FILES = 100000 };
+enum { LIST_FILES = 1000, MAX_FILES = 10000 };
 
 /* One request: its bucket, and what is done in it. */
 typedef struct visit {
@@ -75,21 +75,14 @@ static void add_prefix(bson_t *filter, const char *prefix)
     ash__buffer_release(&pattern);
 }
 
-static int64_t limit_of(const ash_exchange *x)
-{
-    char *text = NULL;
-    long long n = LIST_FILES;
-    if (ash__http_target_query(&x->target, "limit", &text))
-        n = strtoll(text, NULL, 10);
-    ash__free(text);
-    return n < 1 ? 1 : n > MAX_FILES ? MAX_FILES : n;
-}
-
 static void list_files(visit *v, ash_exchange *x)
 {
     ash_bucket_find_options o = ASH_BUCKET_FIND_OPTIONS_INIT;
     ash_error err = ASH_ERROR_INIT;
     char *prefix = NULL, *name = NULL, *after = NULL;
+    o.limit = LIST_FILES;
+    if (!ash__stores_number(x, "limit", 1, MAX_FILES, &o.limit))
+        return;
     bson_t filter = BSON_INITIALIZER;
     bson_t *sort = BCON_NEW("filename", BCON_INT32(1), "uploadDate", BCON_INT32(1));
     ash__http_target_query(&x->target, "prefix", &prefix);
@@ -103,7 +96,6 @@ static void list_files(visit *v, ash_exchange *x)
         BCON_APPEND(&filter, "$and", "[", "{", "filename", "{", "$gt", BCON_UTF8(after), "}", "}",
                     "]");
     o.sort = sort;
-    o.limit = limit_of(x);
     if (ash_bucket_find(v->bucket, &filter, &o, &v->cursor, &err) != 0) {
         ash__answer_error(x, &err);
     } else {
@@ -318,11 +310,9 @@ static void begin_by_id(visit *v, ash_exchange *x, const char *text)
 static void begin_by_name(visit *v, ash_exchange *x, const char *name)
 {
     ash_error err = ASH_ERROR_INIT;
-    char *text = NULL;
-    long revision = -1;
-    if (ash__http_target_query(&x->target, "revision", &text))
-        revision = strtol(text, NULL, 10);
-    ash__free(text);
+    int64_t revision = -1;
+    if (!ash__stores_number(x, "revision", INT32_MIN, INT32_MAX, &revision))
+        return;
     if (strcmp(x->method, "PUT") == 0) {
         begin_upload(v, x, ash__strdup(name));
     } else if (strcmp(x->method, "DELETE") == 0) {

@@ -139,9 +139,12 @@ static void list_objects(visit *v, ash_exchange *x)
 {
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
     ash_error err = ASH_ERROR_INIT;
+    int deleted = ash__stores_flag(x, "deleted");
+    if (deleted < 0)
+        return;
     ash__http_target_query(&x->target, "prefix", &v->prefix);
     o.by_name = true;
-    o.deleted = ash__http_target_flag(&x->target, "deleted");
+    o.deleted = deleted;
     o.prefix = v->prefix;
     if (ash_object_store_list(v->store, &o, NULL, &v->listing, &err) != 0) {
         ash__answer_error(x, &err);
@@ -166,27 +169,47 @@ static void answer_info(visit *v, ash_exchange *x, const char *name)
 
 /* ---- a store ---- */
 
-static int64_t number_of(const bson_t *doc, const char *field)
+/* false: it is there, and is not what it should be. */
+static bool read_number(const bson_t *doc, const char *field, int64_t *out)
 {
     bson_iter_t at;
-    return bson_iter_init_find(&at, doc, field) && BSON_ITER_HOLDS_NUMBER(&at)
-               ? bson_iter_as_int64(&at)
-               : 0;
+    *out = 0;
+    if (!bson_iter_init_find(&at, doc, field))
+        return true;
+    *out = bson_iter_as_int64(&at);
+    return BSON_ITER_HOLDS_INT(&at) && *out >= -1;
+}
+
+static bool read_config(visit *v, const bson_t *doc, ash_object_config *c)
+{
+    bson_iter_t at;
+    int64_t keep;
+    c->name = v->store_name;
+    if (!read_number(doc, "max_bytes", &c->max_bytes) || !read_number(doc, "ttl_ms", &c->ttl_ms) ||
+        !read_number(doc, "keep_last", &keep) || keep > INT32_MAX || c->max_bytes < 0 ||
+        c->ttl_ms < 0)
+        return false;
+    c->keep_last = (int32_t)keep;
+    if (bson_iter_init_find(&at, doc, "compression")) {
+        if (!BSON_ITER_HOLDS_BOOL(&at))
+            return false;
+        c->compression = bson_iter_bool(&at);
+    }
+    if (bson_iter_init_find(&at, doc, "description")) {
+        if (!BSON_ITER_HOLDS_UTF8(&at))
+            return false;
+        c->description = bson_iter_utf8(&at, NULL);
+    }
+    return true;
 }
 
 static void make_store(visit *v, ash_exchange *x, const bson_t *doc)
 {
     ash_object_config c = ASH_OBJECT_CONFIG_INIT;
     ash_error err = ASH_ERROR_INIT;
-    bson_iter_t at;
-    c.name = v->store_name;
-    c.max_bytes = number_of(doc, "max_bytes");
-    c.ttl_ms = number_of(doc, "ttl_ms");
-    c.keep_last = (int32_t)number_of(doc, "keep_last");
-    c.compression = bson_iter_init_find(&at, doc, "compression") && bson_iter_as_bool(&at);
-    if (bson_iter_init_find(&at, doc, "description") && BSON_ITER_HOLDS_UTF8(&at))
-        c.description = bson_iter_utf8(&at, NULL);
-    if (ash_object_manager_create(v->stores->objects, &c, NULL, &v->store, &err) != 0)
+    if (!read_config(v, doc, &c))
+        ash__answer_text(x, 400, "a member of the configuration is not of its type");
+    else if (ash_object_manager_create(v->stores->objects, &c, NULL, &v->store, &err) != 0)
         ash__answer_error(x, &err);
     else
         ash__answer_empty(x, 201);
@@ -206,7 +229,9 @@ static void finish_config(ash_exchange *x)
     visit *v = x->state;
     bson_error_t why = {0};
     const char *text = v->config.len > 0 ? ash__buffer_text(&v->config) : "{}";
-    bson_t *doc = bson_new_from_json((const uint8_t *)text, -1, &why);
+    /* libbson takes arrays, too. */
+    bool is_object = text[strspn(text, " \t\r\n")] == '{';
+    bson_t *doc = is_object ? bson_new_from_json((const uint8_t *)text, -1, &why) : NULL;
     if (doc == NULL)
         ash__answer_text(x, 400, "the configuration is no JSON object: %s", why.message);
     else

@@ -17,6 +17,12 @@ struct ash_http_stores {
 
 /* A path's next name: the caller frees; NULL at the end.  *rest is moved behind it. */
 char *ash__stores_next_name(const char **rest);
+/* A whole number of the query, from min to max; *value stays where it is not given.  false: x is
+ * answered. */
+bool ash__stores_number(ash_exchange *x, const char *name, int64_t min, int64_t max,
+                        int64_t *value);
+/* 0 or 1; -1: x is answered. */
+int ash__stores_flag(ash_exchange *x, const char *name);
 /* 405 with Allow. */
 void ash__stores_refuse_method(ash_exchange *x, const char *allowed);
 /* An object of JSON, with a newline. */

@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 int ash__http_stores_new(ash_store *store, ash_http_stores **out, ash_error *err)
@@ -42,6 +44,40 @@ char *ash__stores_next_name(const char **rest)
     char *name = ash__strndup(*rest, len);
     *rest += len;
     return name;
+}
+
+bool ash__stores_number(ash_exchange *x, const char *name, int64_t min, int64_t max, int64_t *value)
+{
+    char *text = NULL, *end = NULL;
+    if (!ash__http_target_query(&x->target, name, &text))
+        return true;
+    errno = 0;
+    long long n = strtoll(text, &end, 10);
+    bool good = end != text && *end == '\0' && errno == 0 && n >= min && n <= max;
+    ash__free(text);
+    if (good)
+        *value = n;
+    else
+        ash__answer_text(x, 400, "`%s` is a number from %lld to %lld", name, (long long)min,
+                         (long long)max);
+    return good;
+}
+
+int ash__stores_flag(ash_exchange *x, const char *name)
+{
+    static const char *const no[] = {"0", "false", "no"};
+    char *text = NULL;
+    int flag = ash__http_target_flag(&x->target, name);
+    if (flag || !ash__http_target_query(&x->target, name, &text))
+        return flag;
+    flag = -1;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(no); i++)
+        if (strcmp(text, no[i]) == 0)
+            flag = 0;
+    ash__free(text);
+    if (flag < 0)
+        ash__answer_text(x, 400, "`%s` is true or false", name);
+    return flag;
 }
 
 void ash__stores_refuse_method(ash_exchange *x, const char *allowed)

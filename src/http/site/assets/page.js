@@ -292,33 +292,13 @@ async function versions(item) {
   }
 }
 
-// Lines that both have in common are the longest common subsequence of what is between equal ends.
-function diffLines(a, b) {
-  let start = 0, end = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start++;
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
-  const x = a.slice(start, a.length - end), y = b.slice(start, b.length - end), out = a.slice(0, start).map(line => [' ', line]);
-  if (x.length * y.length > 4e6) {
-    out.push(...x.map(line => ['-', line]), ...y.map(line => ['+', line]));
-  } else {
-    const common = Array.from({length: x.length + 1}, () => new Uint32Array(y.length + 1));
-    for (let i = x.length - 1; i >= 0; i--)
-      for (let k = y.length - 1; k >= 0; k--)
-        common[i][k] = x[i] === y[k] ? common[i + 1][k + 1] + 1 : Math.max(common[i + 1][k], common[i][k + 1]);
-    for (let i = 0, k = 0; i < x.length || k < y.length;)
-      if (i < x.length && k < y.length && x[i] === y[k]) out.push([' ', x[i]]), i++, k++;
-      else if (k >= y.length || i < x.length && common[i + 1][k] >= common[i][k + 1]) out.push(['-', x[i++]]);
-      else out.push(['+', y[k++]]);
-  }
-  return out.concat(a.slice(a.length - end).map(line => [' ', line]));
-}
-
-async function compareTexts(path, older, newer) {
-  const [a, b] = await Promise.all([textOf(path, older), textOf(path, newer)]);
-  const pre = make('pre', {tabIndex: 0});
-  for (const [how, line] of diffLines(a.textContent.split('\n'), b.textContent.split('\n')))
-    pre.append(how === ' ' ? line + '\n' : make(how === '+' ? 'ins' : 'del', {textContent: how + ' ' + line}));
-  show('Version ' + older + ' and version ' + newer, pre);
+async function compareTexts(path, from, to) {
+  const answer = await fetch(reserved + '/tree/diff?' + new URLSearchParams({path, from, to}));
+  if (!answer.ok) throw new Error((await answer.json()).error.text);
+  const pre = make('pre', {tabIndex: 0}), lines = (await answer.text()).split('\n').slice(2, -1);
+  for (const line of lines)
+    pre.append(/^[-+]/.test(line) ? make(line[0] === '+' ? 'ins' : 'del', {textContent: line[0] + ' ' + line.slice(1)}) : line + '\n');
+  show(`Version ${from} and version ${to}`, lines.length ? pre : make('p', {textContent: 'Both are the same.'}));
 }
 
 async function trash() {
