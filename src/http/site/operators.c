@@ -132,8 +132,9 @@ void ash__site_metrics(ash_site *s, ash_exchange *x, const char *rest)
         return;
     head(&out, "ashlar_build_info", "gauge", "The program that answers; always 1.");
     ash__buffer_printf(&out, "ashlar_build_info{version=\"%s\"} 1\n", s->version);
-    if (s->server != NULL)
-        write_http(&out, s->server);
+    const ash_http_server *server = atomic_load(&s->server);
+    if (server != NULL)
+        write_http(&out, server);
     write_store(&out, s);
     ash__answer_field(x, "Cache-Control", "no-store");
     ash__answer_body(x, 200, "text/plain; version=0.0.4; charset=utf-8", out.data, out.len);

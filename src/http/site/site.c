@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "http/site/state.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -101,7 +102,7 @@ void ash__site_free(ash_site *s)
 
 void ash__site_watch_server(ash_site *site, const ash_http_server *server)
 {
-    site->server = server;
+    atomic_store(&site->server, server);
 }
 
 const ash_site_mount *ash__site_mount_of(const ash_site *site, const char *path,

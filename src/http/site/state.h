@@ -25,9 +25,10 @@ struct ash_site {
     size_t host_count;
     char *version;
     const ash_site_annex *annexes;
-    const ash_http_server *server; /* whose counts are shown, or NULL */
-    ash_site_events *events;       /* events.c */
-    ash_site_uploads *uploads;     /* uploads_store.c */
+    const ash_http_server
+        *_Atomic server;       /* whose counts are shown, or NULL; set while requests come */
+    ash_site_events *events;   /* events.c */
+    ash_site_uploads *uploads; /* uploads_store.c */
 };
 
 /* Whose prefix a path of the URL space begins with, and the rest, a path in its tree ("/…",
