@@ -112,6 +112,10 @@ typedef struct part {
     int n, m;
 } part;
 
+typedef struct place {
+    int x, y; /* lines of both that lie before it */
+} place;
+
 static bool same(const comparison *c, const part *p, bool is_back, int x, int y)
 {
     return is_back
@@ -119,9 +123,9 @@ static bool same(const comparison *c, const part *p, bool is_back, int x, int y)
                : c->a.ids[p->a + (size_t)x] == c->b.ids[p->b + (size_t)y];
 }
 
-/* One line more is left out of one of both, on each diagonal; true: the ways met, at *x, *y from
+/* One line more is left out of one of both, on each diagonal; true: the ways met, at *met from
  * where this one began.  `other` came `reach` steps. */
-static bool step(comparison *c, const part *p, bool is_back, int edits, int reach, int *x, int *y)
+static bool step(comparison *c, const part *p, bool is_back, int edits, int reach, place *met)
 {
     int *own = (is_back ? c->back : c->ahead) + MAX_EDITS + 1;
     const int *other = (is_back ? c->ahead : c->back) + MAX_EDITS + 1;
@@ -136,8 +140,7 @@ static bool step(comparison *c, const part *p, bool is_back, int edits, int reac
         if (at < 0 || across < -reach || across > reach || other[across] < 0 ||
             at + other[across] < p->n)
             continue;
-        *x = at;
-        *y = at - k;
+        *met = (place){at, at - k};
         return true;
     }
     return false;
@@ -145,27 +148,23 @@ static bool step(comparison *c, const part *p, bool is_back, int edits, int reac
 
 /* Where the shortest way from the beginning to the end passes its middle; or a place that is far
  * from the beginning, where it is a long one. */
-static void find_middle(comparison *c, const part *p, int *x, int *y)
+static place find_middle(comparison *c, const part *p)
 {
     bool odd = ((p->n - p->m) & 1) != 0;
+    place met = {0};
     memset(c->ahead, -1, sizeof c->ahead);
     memset(c->back, -1, sizeof c->back);
     for (int edits = 0; edits <= MAX_EDITS; edits++) {
-        if (step(c, p, false, edits, odd ? edits - 1 : -1, x, y))
-            return;
-        if (step(c, p, true, edits, odd ? -1 : edits, x, y)) {
-            *x = p->n - *x;
-            *y = p->m - *y;
-            return;
-        }
+        if (step(c, p, false, edits, odd ? edits - 1 : -1, &met))
+            return met;
+        if (step(c, p, true, edits, odd ? -1 : edits, &met))
+            return (place){p->n - met.x, p->m - met.y};
     }
     const int *ahead = c->ahead + MAX_EDITS + 1;
-    *x = *y = 0;
     for (int k = -MAX_EDITS; k <= MAX_EDITS; k += 2)
-        if (ahead[k] >= 0 && 2 * ahead[k] - k > *x + *y) {
-            *x = ahead[k];
-            *y = ahead[k] - k;
-        }
+        if (ahead[k] >= 0 && 2 * ahead[k] - k > met.x + met.y)
+            met = (place){ahead[k], ahead[k] - k};
+    return met;
 }
 
 static void compare(comparison *c, part p)
@@ -181,10 +180,9 @@ static void compare(comparison *c, part p)
         }
         if (p.n == 0 || p.m == 0)
             break;
-        int x, y;
-        find_middle(c, &p, &x, &y);
-        compare(c, (part){p.a, p.b, x, y});
-        p = (part){p.a + (size_t)x, p.b + (size_t)y, p.n - x, p.m - y};
+        place at = find_middle(c, &p);
+        compare(c, (part){p.a, p.b, at.x, at.y});
+        p = (part){p.a + (size_t)at.x, p.b + (size_t)at.y, p.n - at.x, p.m - at.y};
     }
     for (int i = 0; i < p.n; i++)
         c->a.changed[p.a + (size_t)i] = true;
