@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A folder as a page that needs no script: to look, to sort, to go on, to fetch.  Everything else is
  * the script's (assets/page.js), which finds what it needs in the same elements. */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "http/date.h"
 #include "http/json.h"
@@ -8,6 +9,8 @@
 #include "http/site/state.h"
 
 #include <string.h>
+
+static const int64_t DAY_MS = 24 * 60 * 60 * INT64_C(1000);
 
 typedef struct page {
     const ash_site_mount *mount;
@@ -204,16 +207,45 @@ static void add_table(page *p)
     ash__buffer_append_text(&p->out, "</p>");
 }
 
+/* A link to something about a folder, below the reserved name. */
+static void add_link(page *p, const char *part, const char *path, const char *query_and_text)
+{
+    ash__buffer_append_text(&p->out, "<a href=\"" ASH_SITE_RESERVED);
+    ash__buffer_append_text(&p->out, part);
+    add_href(p, path, true);
+    ash__buffer_append_text(&p->out, query_and_text);
+    ash__buffer_append_text(&p->out, "</a>");
+}
+
+/* Who has a script chooses the moment. */
+static void add_past(page *p)
+{
+    static const struct {
+        int days;
+        const char *text;
+    } moments[] = {{1, "\">a day</a>, "}, {7, "\">a week</a>, "}, {30, "\">a month</a> ago"}};
+    char date[ASH_DATE_BYTES];
+    for (size_t i = 0; i < ASH_ARRAY_LEN(moments); i++) {
+        ash__date_iso(date, ash__clock_wall_ms() - moments[i].days * DAY_MS);
+        ash__buffer_printf(&p->out, "<a href=\"" ASH_SITE_RESERVED "/at/%s", date);
+        add_href(p, p->path, true);
+        ash__buffer_append_text(&p->out, moments[i].text);
+    }
+}
+
 static void add_foot(page *p)
 {
-    ash__buffer_append_text(&p->out,
-                            "</main>\n<footer>Download this folder as <a href=\"" ASH_SITE_RESERVED
-                            "/archive");
-    add_href(p, p->path, true);
-    ash__buffer_append_text(&p->out,
-                            "?format=zip\">zip</a> or <a href=\"" ASH_SITE_RESERVED "/archive");
-    add_href(p, p->path, true);
-    ash__buffer_append_text(&p->out, "?format=tar\">tar</a></footer></body></html>\n");
+    ash__buffer_append_text(&p->out, "</main>\n<footer>Download this folder as ");
+    add_link(p, "/archive", p->path, "?format=zip\">zip");
+    ash__buffer_append_text(&p->out, " or ");
+    add_link(p, "/archive", p->path, "?format=tar\">tar");
+    ash__buffer_append_text(&p->out, "; ");
+    add_link(p, "/versions", p->path, "\">all versions");
+    ash__buffer_append_text(&p->out, "; ");
+    add_link(p, "/trash", "/", "\">the trash");
+    ash__buffer_append_text(&p->out, "; the folder as it was ");
+    add_past(p);
+    ash__buffer_append_text(&p->out, "</footer></body></html>\n");
 }
 
 static void read_order(page *p, const ash_exchange *x)

@@ -170,10 +170,11 @@ static int look(const ash_site_mount *m, const char *path, bool *there, bool *is
     return rc;
 }
 
-static void redirect_to_folder(const ash_site_mount *m, ash_exchange *x, const char *path)
+void ash__site_redirect_to_folder(ash_exchange *x)
 {
     ash_buffer to = ASH_BUFFER_INIT;
-    ash__dav_href(m->dav, &to, path, true);
+    ash__http_target_encode(&to, x->target.path);
+    ash__buffer_append_byte(&to, '/');
     if (x->target.query != NULL)
         ash__buffer_printf(&to, "?%s", x->target.query);
     ash__answer_field(x, "Location", "%s", ash__buffer_text(&to));
@@ -201,14 +202,13 @@ static bool answer_people(ash_site *s, const ash_site_mount *m, ash_exchange *x,
     else if (!there && answer_operators(s, x))
         return true;
     else if (is_folder && wants_page(x) && !x->target.is_folder)
-        redirect_to_folder(m, x, path);
+        ash__site_redirect_to_folder(x);
     else if (wants_page(x) && (is_folder || !there))
         ash__site_page(s, m, x, path);
     return x->status != 0;
 }
 
-/* What is moved to a place where another tree lies would be in this one, and hidden. */
-static bool leaves_tree(const ash_site *s, const ash_site_mount *m, const ash_exchange *x)
+bool ash__site_leaves_tree(const ash_site *s, const ash_site_mount *m, ash_exchange *x)
 {
     const char *field = ash__head_field(x->head, "Destination"), *why, *in_tree;
     ash_http_target to = {0};
@@ -216,6 +216,8 @@ static bool leaves_tree(const ash_site *s, const ash_site_mount *m, const ash_ex
                  to.path != NULL && !ash__site_is_reserved(to.path) &&
                  ash__site_mount_of(s, to.path, &in_tree) != m;
     ash__http_target_release(&to);
+    if (other)
+        ash__answer_text(x, 502, "the Destination is in another tree");
     return other;
 }
 
@@ -225,9 +227,7 @@ static void begin_tree(ash_site *s, const ash_site_mount *m, ash_exchange *x, co
         (wants_page(x) || strcmp(path, "/health") == 0 || strcmp(path, "/metrics") == 0) &&
         answer_people(s, m, x, path))
         return;
-    if (leaves_tree(s, m, x))
-        ash__answer_text(x, 502, "the Destination is in another tree");
-    else
+    if (!ash__site_leaves_tree(s, m, x))
         ash__dav_begin(m->dav, x, path);
 }
 
