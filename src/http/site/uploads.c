@@ -71,7 +71,7 @@ static bool find_target(ash_site *s, ash_exchange *x, ash_site_upload *u)
     if (text != NULL) {
         ash__http_target_encode(&url, text);
         if (ash__http_target_parse(ash__buffer_text(&url), &t, NULL, &why) && t.path != NULL &&
-            !t.is_folder)
+            !t.is_folder && !ash__site_is_reserved(t.path))
             m = ash__site_mount_of(s, t.path, &in_tree);
     }
     if (m == NULL) {

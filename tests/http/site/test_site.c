@@ -129,6 +129,24 @@ static void test_reserved(void **state)
     support_expect_list(h->f, "", true, 0, "/.ashlarx /.ashlarx/.ashlar");
 }
 
+/* Where an upload is to go is said in base64. */
+static void test_places_of_uploads(void **state)
+{
+    hosted *h = *state;
+    static const struct {
+        const char *path;
+        int status;
+    } rows[] = {{"Ly5hc2hsYXIveA==", 400} /* /.ashlar/x */,
+                {"L3VwLy4uL3g=", 400} /* /up/../x */,
+                {"L3g=", 201} /* /x */};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++) {
+        char *fields = ash__sprintf(
+            "Tus-Resumable: 1.0.0\nUpload-Length: 1\nUpload-Metadata: path %s\n", rows[i].path);
+        hosted_expect(h, "POST /.ashlar/uploads/", fields, NULL, rows[i].status);
+        ash__free(fields);
+    }
+}
+
 static void expect_moved(hosted *h, const char *target, const char *to)
 {
     visit *v = hosted_browse(h, target, 301);
@@ -276,6 +294,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_trees, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_other_trees, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_reserved, hosted_setup, hosted_teardown),
+        cmocka_unit_test_setup_teardown(test_places_of_uploads, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_folders_of_browsers, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_assets, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_health, hosted_setup, hosted_teardown),
