@@ -41,7 +41,13 @@ def inside(name, text=None, schema=None):
 
 
 PATH = query("path", required=True, text="as in the address bar: /a/b")
-LIMIT = query("limit", {"type": "integer", "minimum": 1, "maximum": 10000})
+
+
+def limit(most):
+    return query("limit", {"type": "integer", "minimum": 1, "maximum": most})
+
+
+LIMIT = limit(1000000)
 AT = query("at", {"type": "string", "format": "date-time"})
 VERSION = query("version", {"type": "integer", "minimum": 1})
 FLAG = {"type": "boolean"}
@@ -74,7 +80,7 @@ TREE = {
     "stat": read("an entry", [VERSION, AT], ENTRY),
     "history": read("versions, newest first", [LIMIT], listing()),
     "trash": read("what was deleted below", [LIMIT], listing()),
-    "search": read("entries below by a part of their names", [query("q", {"type": "string", "minLength": 1}, True), LIMIT], listing()),
+    "search": read("entries below by a part of their names", [query("q", {"type": "string", "minLength": 1}, True), limit(1000)], listing()),
     "usage": read("what it takes", [], {**numbers("folders", "files", "bytes", "versions", "versionBytes", "contents", "storedBytes")}, 503),
     "locks": read("who holds what there and below", [], {"type": "object", "required": ["locks"], "properties": {
         "locks": {"type": "array", "items": {"$ref": "#/components/schemas/Lock"}}}}),
@@ -91,6 +97,10 @@ TREE = {
 CONTENT = {"get": {"summary": "a version's bytes", "parameters": [PATH, VERSION, AT, query("download", FLAG)],
                    "responses": {"200": reply("all of it", BYTES), "206": reply("a part", BYTES), "304": reply("as before"),
                                  **errors(400, 403, 404, 412, 416, 500, content={"*/*": {"schema": {}}})}}}
+DIFF = {"get": {"summary": "what changed between two versions of a text",
+                "parameters": [PATH, query("from", VERSION["schema"]), query("to", VERSION["schema"])],
+                "responses": {"200": reply("a unified diff", {"text/x-diff; charset=utf-8": {"schema": {"type": "string"}}}),
+                              **errors(400, 403, 404, 413, 415, 500)}}}
 
 CAN = errors(400, 403, 404, 405, 409, 412, 413, 416, 423, 500, 501, 503, 507, content=TEXT)
 
@@ -111,8 +121,9 @@ OBJECT = {"201": json_reply("put", {"type": "object"}), **CAN}
 
 PATHS = {f"/.ashlar/tree/{name}": call for name, call in TREE.items()}
 PATHS["/.ashlar/tree/content"] = CONTENT
+PATHS["/.ashlar/tree/diff"] = DIFF
 PATHS["/.ashlar/buckets/{db}/{bucket}"] = {
-    "get": {"summary": "files by name", "parameters": [DB, BUCKET, query("name"), query("prefix"), query("after"), LIMIT],
+    "get": {"summary": "files by name", "parameters": [DB, BUCKET, query("name"), query("prefix"), query("after"), limit(10000)],
             "responses": {"200": reply("a line of JSON for each", NDJSON), **CAN}},
     "post": {"summary": "a new file", "parameters": [DB, BUCKET, query("name", required=True), query("metadata")], "requestBody": BODY, "responses": MADE}}
 PATHS["/.ashlar/buckets/{db}/{bucket}/id/{id}"] = {

@@ -64,7 +64,7 @@ const cases = {
     fs.mkdirSync(path.join(scratch, 'in/deep'), {recursive: true});
     fs.writeFileSync(path.join(scratch, 'one.txt'), 'one');
     fs.writeFileSync(path.join(scratch, 'large.bin'), Buffer.alloc(20e6, 7));
-    fs.writeFileSync(path.join(scratch, 'in/deep/two.txt'), 'two');
+    for (let i = 0; i < 20; i++) fs.writeFileSync(path.join(scratch, `in/deep/${i}.txt`), String(i));
     await page.goto(url + 'up/');
     await page.locator('input[type=file]').first().setInputFiles([path.join(scratch, 'one.txt'), path.join(scratch, 'large.bin')]);
     await row(page, 'large.bin').waitFor();
@@ -72,7 +72,8 @@ const cases = {
     ok('large', (await (await fetch(url + 'up/large.bin')).arrayBuffer()).byteLength === 20e6);
     await page.locator('input[type=file]').nth(1).setInputFiles(path.join(scratch, 'in'));
     await row(page, 'in/').waitFor();
-    ok('in a folder', await text('up/in/deep/two.txt') === 'two');
+    for (let i = 0; i < 20; i++) await until('in a folder', async () => await text(`up/in/deep/${i}.txt`) === String(i));
+    ok('none failed', !await page.locator('#uploads .bad').count());
   },
   async new_folder_rename_move_copy_delete_undo(page) {
     await mkcol('w');
@@ -170,6 +171,48 @@ const cases = {
     await page.getByRole('link', {name: 'picture.svg'}).click();
     await page.getByRole('dialog').locator('img').waitFor();
   },
+  async edit_changes_nothing_else(page) {
+    await mkcol('e');
+    await put('e/windows.txt', '\ufeffone\r\ntwo\r\n');
+    await put('e/latin.txt', Buffer.from('caf\xe9\n', 'latin1'));
+    await put('e/mixed.txt', 'one\r\ntwo\n');
+    await page.goto(url + 'e/');
+    const open = async name => {
+      await row(page, name).getByRole('link').click();
+      await page.getByRole('dialog').getByRole('button', {name: 'Edit'}).click();
+    };
+    await open('windows.txt');
+    const area = page.getByRole('dialog').getByRole('textbox');
+    await area.fill(await area.inputValue() + 'three\n');
+    await page.getByRole('button', {name: 'Save'}).click();
+    await until('saved', async () => Buffer.from(await (await fetch(url + 'e/windows.txt')).arrayBuffer()).toString('latin1') === '\xef\xbb\xbfone\r\ntwo\r\nthree\r\n');
+    for (const [name, why] of [['latin.txt', 'no UTF-8'], ['mixed.txt', 'more than one way']]) {
+      await open(name);
+      await page.getByRole('dialog').getByText(why).waitFor();
+      await page.getByRole('button', {name: 'Close'}).click();
+    }
+  },
+  async several_at_once(page) {
+    await mkcol('m');
+    for (const name of ['a', 'b', 'c', 'd']) await put('m/' + name, name);
+    await page.goto(url + 'm/');
+    await page.getByRole('checkbox', {name: 'Select all'}).check();
+    await page.getByRole('checkbox', {name: 'Select d'}).uncheck();
+    await page.getByRole('button', {name: 'Delete', exact: true}).click();
+    await page.getByText('3 entries deleted').waitFor();
+    ok('the others', await there('m/d') && !await there('m/a'));
+    ok('nothing is selected', await page.getByRole('button', {name: 'Delete', exact: true}).isDisabled());
+    await page.getByRole('button', {name: 'Undo'}).click();
+    await row(page, 'c').waitFor();
+    await page.getByRole('checkbox', {name: 'Select all'}).check();
+    await page.getByRole('button', {name: 'Move', exact: true}).click();
+    await page.getByRole('dialog').getByRole('textbox').fill('/nowhere');
+    await page.keyboard.press('Enter');
+    // It says so where one is, and what was typed is still there.
+    await page.getByRole('dialog').getByRole('status').getByText('nowhere').waitFor();
+    ok('kept', await page.getByRole('dialog').getByRole('textbox').inputValue() === '/nowhere');
+    ok('all there', await there('m/a') && await there('m/d'));
+  },
   async locks(page) {
     await mkcol('l');
     await put('l/held.txt', 'x');
@@ -224,7 +267,19 @@ const cases = {
     await page.waitForTimeout(300);
     ok('all are there', await page.locator('#list tbody tr').count() === 5);
     for (const link of await page.locator('#list tbody a').all()) ok('leads somewhere', await there((await link.getAttribute('href')).slice(1)));
+    const bell = page.getByRole('row', {name: 'bell'});
+    await bell.getByRole('button').click();
+    await page.getByRole('dialog').getByRole('button', {name: 'Rename or move'}).click();
+    await page.getByRole('dialog').getByRole('textbox').fill('plain');
+    await page.keyboard.press('Enter');
+    await row(page, 'plain').waitFor();
     ok('nothing ran', !alerts);
+    await mkcol('n/' + encodeURIComponent('a\u0007&<b>'));
+    await put('n/' + encodeURIComponent('a\u0007&<b>') + '/x', 'x');
+    await page.goto(url + 'n/' + encodeURIComponent('a\u0007&<b>') + '/');
+    await row(page, 'x').getByRole('button').click();
+    await page.getByRole('dialog').getByRole('button', {name: 'Delete'}).click();
+    await page.getByText('deleted').waitFor();
   },
   async space(page) {
     await page.goto(url);

@@ -282,7 +282,7 @@ case_what_was() {
     done
     says 403 -X PROPFIND "$http/.ashlar/versions/"
     says 200 -H 'Accept: text/html' "$http/.ashlar/versions/back/a.txt/"
-    grep -q '<a href="v1-a.txt">' "$scratch/body"
+    grep -q '<a href="./v1-a.txt">' "$scratch/body"
     stop_server
 }
 

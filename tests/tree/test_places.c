@@ -395,6 +395,38 @@ static void test_tree_places__names_that_can_be(void **state)
     support_expect_entries(f, l, true, "/a");
 }
 
+/* What lies below another root has no path from this one. */
+static void expect_path_of(ash_tree *tree, const bson_value_t *id, const char *path)
+{
+    ash_tree_entry *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    assert_ok(ash_tree_get_by_id(tree, id, 0, NULL, &e, &err), &err);
+    assert_string_equal(ash_tree_entry_path(e), path);
+    ash_tree_entry_free(e);
+}
+
+static void test_tree_places__below_another_root(void **state)
+{
+    fixture *f = *state;
+    ash_tree *other = NULL;
+    support_put_text(f, "a", "x");
+    support_folder(f, "d");
+    support_folder(f, "d/e");
+    support_put_text(f, "d/e/b", "x");
+    bson_value_t a = support_id(f, "a"), d = support_id(f, "d"), b = support_id(f, "d/e/b");
+    assert_ok(ash_tree_open(f->store, "other", NULL, &other, &f->err), &f->err);
+    expect_path_of(other, &a, "/?/a");
+    expect_path_of(other, &d, "/?/d");
+    expect_path_of(other, &b, "/?/e/b");
+    expect_path_of(f->tree, &b, "/d/e/b");
+    /* And when that root has an entry of its own. */
+    ash_tree_keep keep = ASH_TREE_KEEP_INIT;
+    keep.all = true;
+    assert_ok(ash_tree_set_keep(f->tree, "/", &keep, NULL, NULL, &f->err), &f->err);
+    expect_path_of(other, &a, "/?/a");
+    ash_tree_close(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +445,7 @@ int main(void)
         here(test_tree_places__two_make_one_name),
         here(test_tree_places__two_put_one_name),
         here(test_tree_places__names_that_can_be),
+        here(test_tree_places__below_another_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

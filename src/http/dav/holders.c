@@ -22,16 +22,33 @@ static bool is_in(const char *path, const char *folder)
            (strncmp(path, folder, len) == 0 && path[len] == '/');
 }
 
-/* Without its tags: `<D:href>ann</D:href>` is "ann". */
+/* What a reference that text begins with stands for; 0: it is none. */
+static char decode(const char *text, size_t *len)
+{
+    static const struct {
+        const char *text;
+        char meant;
+    } references[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(references); i++) {
+        *len = strlen(references[i].text);
+        if (strncmp(text, references[i].text, *len) == 0)
+            return references[i].meant;
+    }
+    *len = 1;
+    return 0;
+}
+
+/* Without its tags: `<D:href>ann &amp; bob</D:href>` is "ann & bob". */
 static char *plain_text(const char *xml)
 {
     char *out = ash__alloc(strlen(xml) + 1);
-    size_t n = 0;
+    size_t n = 0, len = 1;
     bool in_tag = false;
-    for (; *xml != '\0'; xml++) {
+    for (; *xml != '\0'; xml += len) {
+        char meant = decode(xml, &len);
         in_tag = in_tag || *xml == '<';
         if (!in_tag)
-            out[n++] = *xml;
+            out[n++] = meant != 0 ? meant : *xml;
         in_tag = in_tag && *xml != '>';
     }
     return out;
@@ -61,6 +78,25 @@ static int64_t date_of(const bson_t *doc, const char *path)
                : 0;
 }
 
+static bool is_same(const bson_value_t *a, const bson_value_t *b)
+{
+    return a->value_type == BSON_TYPE_OID && b->value_type == BSON_TYPE_OID &&
+           bson_oid_equal(&a->value.v_oid, &b->value.v_oid);
+}
+
+/* What lies in another tree has no path here, and one that is made up: "/?/NAME". */
+static bool is_made_up(ash_dav_locks *l, const ash_tree_entry *e)
+{
+    const char *path = ash_tree_entry_path(e);
+    ash_tree_entry *there = NULL;
+    if (strncmp(path, "/?/", 3) != 0)
+        return false;
+    bool same = ash_tree_get(l->tree, path, NULL, NULL, &there, NULL) == 0 &&
+                is_same(ash_tree_entry_id(there), ash_tree_entry_id(e));
+    ash_tree_entry_free(there);
+    return !same;
+}
+
 /* The path of the resource; NULL: nothing of this tree. */
 static int path_of(ash_dav_locks *l, const bson_value_t *resource, char **out, ash_error *err)
 {
@@ -74,7 +110,7 @@ static int path_of(ash_dav_locks *l, const bson_value_t *resource, char **out, a
     int rc = ash_tree_get_by_id(l->tree, resource, 0, NULL, &e, err);
     if (rc == ASH_ENOTFOUND || rc == ASH_EINVAL)
         return 0;
-    if (rc == 0 && !ash_tree_entry_is_deleted(e))
+    if (rc == 0 && !ash_tree_entry_is_deleted(e) && !is_made_up(l, e))
         *out = ash__strdup(ash_tree_entry_path(e));
     ash_tree_entry_free(e);
     return rc;

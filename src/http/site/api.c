@@ -163,6 +163,8 @@ static bool find_path(ash_api_call *c)
     c->url_path = tidy(ash__api_text(c, "path"));
     if (c->url_path == NULL || !is_clean(c->url_path))
         ash__api_refuse(c, 400, "EINVAL", "`path` is needed: \"/a/b\"");
+    else if (ash__site_is_reserved(c->url_path))
+        ash__api_refuse(c, 403, "EACCES", "what is below " ASH_SITE_RESERVED " is no tree's");
     else if ((c->mount = ash__site_mount_of(c->site, c->url_path, &c->path)) == NULL)
         ash__api_refuse(c, 404, "ENOTFOUND", "no tree is at %.300s", c->url_path);
     return c->x->status == 0;
@@ -175,6 +177,8 @@ char *ash__api_other_path(ash_api_call *c, const char *name)
     char *found = NULL;
     if (path == NULL || !is_clean(path))
         ash__api_refuse(c, 400, "EINVAL", "`%s` is needed: \"/a/b\"", name);
+    else if (ash__site_is_reserved(path))
+        ash__api_refuse(c, 403, "EACCES", "what is below " ASH_SITE_RESERVED " is no tree's");
     else if (ash__site_mount_of(c->site, path, &in_tree) != c->mount)
         ash__api_refuse(c, 400, "EINVAL", "%.300s is not of the same tree", path);
     else

@@ -39,6 +39,10 @@ void ash__api_fail(ash_api_call *c, const ash_error *err);
 void ash__api_refuse(ash_api_call *c, int status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* What "diff" answers (api_diff.c). */
+void ash__api_diff(ash_api_call *c);
+/* Takes the listing. */
+void ash__api_send_list(ash_api_call *c, ash_tree_listing *listing, int64_t limit);
 /* An object. */
 void ash__api_entry(ash_buffer *out, const ash_site_mount *m, const ash_tree_entry *e);
 

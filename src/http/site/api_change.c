@@ -111,11 +111,28 @@ static void run_delete(ash_api_call *c)
     ash__dav_guard_release(&g);
 }
 
+/* An id is found wherever it lies; what is in another tree is that one's to give. */
+static void undelete(ash_api_call *c, const bson_value_t *id, const char *to)
+{
+    ash_dav_guard g = {0};
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_entry *gone = NULL, *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    if (ash_tree_get_by_id(c->mount->tree, id, 0, NULL, &gone, &err) != 0)
+        ash__api_fail(c, &err);
+    else if (strncmp(ash_tree_entry_path(gone), "/?/", 3) == 0)
+        ash__api_refuse(c, 404, "ENOTFOUND", "this tree has no entry of that id");
+    else if (guard(c, to != NULL ? to : ash_tree_entry_path(gone), ASH_GUARD_NAME, &g, &o)) {
+        int rc = ash_tree_undelete(c->mount->tree, id, to, &o, NULL, &e, &err);
+        answer_entry(c, rc, e, &err);
+    }
+    ash__dav_guard_release(&g);
+    ash_tree_entry_free(gone);
+}
+
 static void run_undelete(ash_api_call *c)
 {
     char *text = ash__api_text(c, "id"), *to = NULL;
-    ash_tree_entry *e = NULL;
-    ash_error err = ASH_ERROR_INIT;
     bson_value_t id = {.value_type = BSON_TYPE_OID};
     bson_iter_t at;
     bool has_to = c->body != NULL && bson_iter_init_find(&at, c->body, "to");
@@ -124,8 +141,7 @@ static void run_undelete(ash_api_call *c)
                         "`id` is needed: of something that /.ashlar/tree/trash lists");
     else if (!has_to || (to = ash__api_other_path(c, "to")) != NULL) {
         bson_oid_init_from_string(&id.value.v_oid, text);
-        int rc = ash_tree_undelete(c->mount->tree, &id, to, NULL, NULL, &e, &err);
-        answer_entry(c, rc, e, &err);
+        undelete(c, &id, to);
     }
     ash__free(text);
     ash__free(to);

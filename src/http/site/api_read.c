@@ -11,12 +11,12 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { LIST_ROWS = 1000, MAX_ROWS = 10000, SEARCH_MS = 2000 };
+enum { LIST_ROWS = 1000, MAX_ROWS = 1000000, MAX_FOUND = 1000, SEARCH_MS = 2000 };
 
-static int64_t limit_of(const ash_api_call *c)
+static int64_t limit_of(const ash_api_call *c, int64_t most)
 {
     int64_t n = ash__api_number(c, "limit", LIST_ROWS);
-    return n < 1 ? 1 : n > MAX_ROWS ? MAX_ROWS : n;
+    return n < 1 ? 1 : n > most ? most : n;
 }
 
 /* `at`: 0 where it is not given; false: it is no time. */
@@ -29,35 +29,6 @@ static bool read_time(ash_api_call *c, int64_t *ms)
     if (!good)
         ash__api_refuse(c, 400, "EINVAL", "`at` is a time such as 2026-01-31T12:00:00Z");
     return good;
-}
-
-/* {"entries":[…],"more":…,"damaged":…}; keep: which ones, NULL for all. */
-static void write_listing(ash_api_call *c, ash_tree_listing *l, int64_t limit)
-{
-    const ash_tree_entry *e = NULL;
-    ash_error err = ASH_ERROR_INIT;
-    int64_t n = 0, damaged = 0;
-    ash__buffer_append_text(&c->out, "{\"entries\":[");
-    for (;;) {
-        int rc = ash_tree_listing_next(l, &e, &err);
-        if (rc == ASH_ECORRUPT) {
-            damaged++;
-            continue;
-        }
-        if (rc != 0) {
-            ash__api_fail(c, &err);
-            return;
-        }
-        if (e == NULL || n == limit)
-            break;
-        ash__api_entry(&c->out, c->mount, e);
-        n++;
-    }
-    ash__buffer_append_byte(&c->out, ']');
-    ash__json_add_bool(&c->out, "more", e != NULL);
-    if (damaged > 0)
-        ash__json_add_int(&c->out, "damaged", damaged);
-    ash__buffer_append_byte(&c->out, '}');
 }
 
 static void run_list(ash_api_call *c)
@@ -73,8 +44,7 @@ static void run_list(ash_api_call *c)
     if (ash_tree_list(c->mount->tree, c->path, &o, NULL, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
-        write_listing(c, l, limit_of(c));
-    ash_tree_listing_free(l);
+        ash__api_send_list(c, l, limit_of(c, MAX_ROWS));
     ash__free(after);
 }
 
@@ -117,24 +87,22 @@ static void run_history(ash_api_call *c)
 {
     ash_tree_listing *l = NULL;
     ash_error err = ASH_ERROR_INIT;
-    int64_t limit = limit_of(c);
+    int64_t limit = limit_of(c, MAX_ROWS);
     if (ash_tree_history(c->mount->tree, c->path, limit + 1, NULL, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
-        write_listing(c, l, limit);
-    ash_tree_listing_free(l);
+        ash__api_send_list(c, l, limit);
 }
 
 static void run_trash(ash_api_call *c)
 {
     ash_tree_listing *l = NULL;
     ash_error err = ASH_ERROR_INIT;
-    int64_t limit = limit_of(c);
+    int64_t limit = limit_of(c, MAX_ROWS);
     if (ash_tree_trash(c->mount->tree, c->path, limit + 1, NULL, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
-        write_listing(c, l, limit);
-    ash_tree_listing_free(l);
+        ash__api_send_list(c, l, limit);
 }
 
 static void run_usage(ash_api_call *c)
@@ -180,7 +148,7 @@ static void search(ash_api_call *c, ash_tree_listing *l, const char *wanted)
 {
     const ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
-    int64_t n = 0, limit = limit_of(c), until = ash__clock_ms() + SEARCH_MS;
+    int64_t n = 0, limit = limit_of(c, MAX_FOUND), until = ash__clock_ms() + SEARCH_MS;
     ash__buffer_append_text(&c->out, "{\"entries\":[");
     for (;;) {
         int rc = ash_tree_listing_next(l, &e, &err);
@@ -248,13 +216,9 @@ static void run_locks(ash_api_call *c)
 }
 
 const ash_api_verb ash__api_reads[] = {
-    {"list", false, true, run_list},
-    {"stat", false, true, run_stat},
-    {"content", false, true, run_content},
-    {"history", false, true, run_history},
-    {"trash", false, true, run_trash},
-    {"usage", false, true, run_usage},
-    {"search", false, true, run_search},
-    {"locks", false, true, run_locks},
-    {NULL, false, false, NULL},
+    {"list", false, true, run_list},       {"stat", false, true, run_stat},
+    {"content", false, true, run_content}, {"history", false, true, run_history},
+    {"diff", false, true, ash__api_diff},  {"trash", false, true, run_trash},
+    {"usage", false, true, run_usage},     {"search", false, true, run_search},
+    {"locks", false, true, run_locks},     {NULL, false, false, NULL},
 };

@@ -36,11 +36,8 @@ void ash__site_assets(ash_site *site, ash_exchange *x, const char *rest)
         ash__answer_text(x, 404, "the page has no such part");
         return;
     }
-    if (strcmp(x->method, "GET") != 0 && !x->is_head) {
-        ash__answer_field(x, "Allow", "GET, HEAD");
-        ash__answer_text(x, 405, "it can be read, and nothing else");
+    if (ash__site_refuse_change(x))
         return;
-    }
     snprintf(etag, sizeof etag, "\"%s\"", a->digest);
     ash_validators now = {etag, 0};
     ash__answer_field(x, "ETag", "%s", etag);

@@ -7,16 +7,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* true: x is answered. */
-static bool is_no_reading(ash_exchange *x)
-{
-    if (strcmp(x->method, "GET") == 0 || x->is_head)
-        return false;
-    ash__answer_field(x, "Allow", "GET, HEAD");
-    ash__answer_text(x, 405, "it can be read, and nothing else");
-    return true;
-}
-
 /* ---- health ---- */
 
 /* What the store knows of damage; false: nothing. */
@@ -42,7 +32,7 @@ void ash__site_health(ash_site *s, ash_exchange *x, const char *rest)
     ash_buffer out = ASH_BUFFER_INIT;
     char damage[512];
     (void)rest;
-    if (is_no_reading(x))
+    if (ash__site_refuse_change(x))
         return;
     bool bad = is_damaged(s, damage, sizeof damage);
     ash__buffer_append_byte(&out, '{');
@@ -138,7 +128,7 @@ void ash__site_metrics(ash_site *s, ash_exchange *x, const char *rest)
 {
     ash_buffer out = ASH_BUFFER_INIT;
     (void)rest;
-    if (is_no_reading(x))
+    if (ash__site_refuse_change(x))
         return;
     head(&out, "ashlar_build_info", "gauge", "The program that answers; always 1.");
     ash__buffer_printf(&out, "ashlar_build_info{version=\"%s\"} 1\n", s->version);

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A folder as a page that needs no script: to look, to sort, to go on, to fetch.  Everything else is
  * the script's (assets/page.js), which finds what it needs in the same elements. */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "http/date.h"
 #include "http/json.h"
+#include "http/site/rows.h"
 #include "http/site/state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-enum { PAGE_ROWS = 1000, SORTED_ROWS = 20000 };
+static const int64_t DAY_MS = 24 * 60 * 60 * INT64_C(1000);
 
 typedef struct page {
     const ash_site_mount *mount;
     const char *path;
-    ash_tree_entry **entries; /* when they have to be sorted otherwise than by name */
-    size_t count, capacity;
-    char sort; /* 'n'ame, 's'ize, 'd'ate */
-    bool descending;
-    bool more;  /* there are others behind the last one */
-    char *last; /* its name */
+    ash_rows rows;
+    bool is_first; /* of several, or all */
     ash_buffer out;
 } page;
 
@@ -100,11 +97,7 @@ static void add_head(page *p, const char *title)
     ash__site_asset_href(&p->out, "page.css");
     ash__buffer_append_text(&p->out, "\"><script type=\"module\" src=\"");
     ash__site_asset_href(&p->out, "page.js");
-    ash__buffer_append_text(&p->out, "\"></script></head><body data-prefix=\"");
-    ash__html_text(&p->out, p->mount->prefix);
-    ash__buffer_append_text(&p->out, "\" data-path=\"");
-    ash__html_text(&p->out, p->path);
-    ash__buffer_append_text(&p->out, "\">\n<header>");
+    ash__buffer_append_text(&p->out, "\"></script></head><body>\n<header>");
     add_path(p);
     ash__buffer_append_text(&p->out, "<div id=\"tools\"></div></header>\n<main>");
     ash__buffer_append_text(&p->out, "<h1 class=\"hidden\">");
@@ -140,139 +133,128 @@ static void add_row(page *p, const ash_tree_entry *e)
     ash__free(path);
 }
 
-static int compare(const void *a, const void *b, const page *p)
-{
-    const ash_tree_entry *x = *(ash_tree_entry *const *)a, *y = *(ash_tree_entry *const *)b;
-    bool fx = ash_tree_entry_is_folder(x), fy = ash_tree_entry_is_folder(y);
-    int64_t m = p->sort == 's' ? ash_tree_entry_length(x) : ash_tree_entry_modified_ms(x);
-    int64_t n = p->sort == 's' ? ash_tree_entry_length(y) : ash_tree_entry_modified_ms(y);
-    if (fx != fy)
-        return fx ? -1 : 1;
-    int order = p->sort == 'n' || m == n ? strcmp(ash_tree_entry_name(x), ash_tree_entry_name(y))
-                                         : (m > n) - (m < n);
-    return p->descending ? -order : order;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    page p = {.sort = 'n'};
-    return compare(a, b, &p);
-}
-static int by_name_down(const void *a, const void *b)
-{
-    page p = {.sort = 'n', .descending = true};
-    return compare(a, b, &p);
-}
-static int by_size(const void *a, const void *b)
-{
-    page p = {.sort = 's'};
-    return compare(a, b, &p);
-}
-static int by_size_down(const void *a, const void *b)
-{
-    page p = {.sort = 's', .descending = true};
-    return compare(a, b, &p);
-}
-static int by_date(const void *a, const void *b)
-{
-    page p = {.sort = 'd'};
-    return compare(a, b, &p);
-}
-static int by_date_down(const void *a, const void *b)
-{
-    page p = {.sort = 'd', .descending = true};
-    return compare(a, b, &p);
-}
-
-static void sort_entries(page *p)
-{
-    int (*how)(const void *, const void *) = p->sort == 's' ? p->descending ? by_size_down : by_size
-                                             : p->sort == 'd'
-                                                 ? p->descending ? by_date_down : by_date
-                                             : p->descending ? by_name_down
-                                                             : by_name;
-    if (p->count > 0)
-        qsort(p->entries, p->count, sizeof *p->entries, how);
-}
-
-/* Up to so many, in the order of names; p->more says whether there are others. */
-static int gather(page *p, const char *after, size_t limit, ash_error *err)
-{
-    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
-    ash_tree_listing *l = NULL;
-    const ash_tree_entry *e = NULL;
-    o.after = after;
-    int rc = ash_tree_list(p->mount->tree, p->path, &o, NULL, &l, err);
-    while (rc == 0) {
-        rc = ash_tree_listing_next(l, &e, err);
-        if (rc == ASH_ECORRUPT) {
-            rc = 0;
-            continue;
-        }
-        if (rc != 0 || e == NULL)
-            break;
-        p->more = p->count == limit;
-        if (p->more)
-            break;
-        p->entries = ash__grow_array(p->entries, p->count, &p->capacity, sizeof *p->entries);
-        p->entries[p->count++] = ash_tree_entry_copy(e);
-    }
-    ash_tree_listing_free(l);
-    if (p->count > 0)
-        p->last = ash__strdup(ash_tree_entry_name(p->entries[p->count - 1]));
-    return rc;
-}
-
 /* ---- the table ---- */
 
-static void add_column(page *p, char sort, const char *name, const char *label)
+static void add_order(page *p, char sort, bool descending)
 {
-    bool here = p->sort == sort;
-    ash__buffer_printf(&p->out, "<th scope=\"col\"%s><a href=\"?sort=%s%s\">%s</a></th>",
-                       !here           ? ""
-                       : p->descending ? " aria-sort=\"descending\""
-                                       : " aria-sort=\"ascending\"",
-                       name, here && !p->descending ? "&amp;order=desc" : "", label);
+    ash__buffer_printf(&p->out, "?sort=%s%s",
+                       sort == 's'   ? "size"
+                       : sort == 'd' ? "date"
+                                     : "name",
+                       descending ? "&amp;order=desc" : "");
+}
+
+static void add_column(page *p, char sort, const char *label)
+{
+    bool here = p->rows.sort == sort, down = p->rows.descending;
+    ash__buffer_printf(&p->out, "<th scope=\"col\"%s><a href=\"",
+                       !here  ? ""
+                       : down ? " aria-sort=\"descending\""
+                              : " aria-sort=\"ascending\"");
+    add_order(p, sort, here && !down);
+    ash__buffer_printf(&p->out, "\">%s</a></th>", label);
+}
+
+/* In a query, '+' is a space. */
+static void add_value(ash_buffer *out, const char *text)
+{
+    ash_buffer encoded = ASH_BUFFER_INIT;
+    ash__http_target_encode(&encoded, text);
+    for (const char *at = ash__buffer_text(&encoded); *at != '\0'; at++)
+        ash__buffer_printf(out, *at == '+' ? "%%2B" : "%c", *at);
+    ash__buffer_release(&encoded);
+}
+
+static void add_next(page *p)
+{
+    ash_buffer place = ASH_BUFFER_INIT;
+    ash__rows_place(&p->rows, &place);
+    ash__buffer_append_text(&p->out, "<a rel=\"next\" href=\"");
+    add_order(p, p->rows.sort, p->rows.descending);
+    ash__buffer_append_text(&p->out, "&amp;after=");
+    add_value(&p->out, ash__buffer_text(&place));
+    ash__buffer_append_text(&p->out, "\">More</a>");
+    ash__buffer_release(&place);
 }
 
 static void add_table(page *p)
 {
     ash__buffer_append_text(&p->out, "<table id=\"list\"><thead><tr>");
-    add_column(p, 'n', "name", "Name");
-    add_column(p, 's', "size", "Size");
-    add_column(p, 'd', "date", "Modified");
+    add_column(p, 'n', "Name");
+    add_column(p, 's', "Size");
+    add_column(p, 'd', "Modified");
     ash__buffer_append_text(&p->out, "</tr></thead><tbody>\n");
-    for (size_t i = 0; i < p->count; i++)
-        add_row(p, p->entries[i]);
+    for (size_t i = 0; i < p->rows.count; i++)
+        add_row(p, p->rows.entries[i]);
     ash__buffer_append_text(&p->out, "</tbody></table>\n");
-    if (p->count == 0)
+    if (p->rows.count == 0)
         ash__buffer_append_text(&p->out, "<p id=\"empty\">Nothing is here yet.</p>");
-    if (p->more && p->last != NULL) {
-        ash__buffer_append_text(&p->out, "<p><a rel=\"next\" href=\"?after=");
-        ash__http_target_encode(&p->out, p->last);
-        ash__buffer_append_text(&p->out, "\">More</a></p>");
+    if (p->rows.damaged > 0)
+        ash__buffer_printf(&p->out,
+                           "<p class=\"bad\">%lld more cannot be read: `ashlar tree check` says "
+                           "what is damaged.</p>",
+                           (long long)p->rows.damaged);
+    if (p->is_first && !p->rows.more)
+        return;
+    ash__buffer_append_text(&p->out, "<p id=\"pages\">");
+    if (!p->is_first) {
+        ash__buffer_append_text(&p->out, "<a href=\"");
+        add_order(p, p->rows.sort, p->rows.descending);
+        ash__buffer_append_text(&p->out, "\">To the beginning</a> ");
+    }
+    if (p->rows.more)
+        add_next(p);
+    ash__buffer_append_text(&p->out, "</p>");
+}
+
+/* A link to something about a folder, below the reserved name. */
+static void add_link(page *p, const char *part, const char *path, const char *query_and_text)
+{
+    ash__buffer_append_text(&p->out, "<a href=\"" ASH_SITE_RESERVED);
+    ash__buffer_append_text(&p->out, part);
+    add_href(p, path, true);
+    ash__buffer_append_text(&p->out, query_and_text);
+    ash__buffer_append_text(&p->out, "</a>");
+}
+
+/* Who has a script chooses the moment. */
+static void add_past(page *p)
+{
+    static const struct {
+        int days;
+        const char *text;
+    } moments[] = {{1, "\">a day</a>, "}, {7, "\">a week</a>, "}, {30, "\">a month</a> ago"}};
+    char date[ASH_DATE_BYTES];
+    for (size_t i = 0; i < ASH_ARRAY_LEN(moments); i++) {
+        ash__date_iso(date, ash__clock_wall_ms() - moments[i].days * DAY_MS);
+        ash__buffer_printf(&p->out, "<a href=\"" ASH_SITE_RESERVED "/at/%s", date);
+        add_href(p, p->path, true);
+        ash__buffer_append_text(&p->out, moments[i].text);
     }
 }
 
 static void add_foot(page *p)
 {
-    ash__buffer_append_text(&p->out,
-                            "</main>\n<footer>Download this folder as <a href=\"" ASH_SITE_RESERVED
-                            "/archive");
-    add_href(p, p->path, true);
-    ash__buffer_append_text(&p->out,
-                            "?format=zip\">zip</a> or <a href=\"" ASH_SITE_RESERVED "/archive");
-    add_href(p, p->path, true);
-    ash__buffer_append_text(&p->out, "?format=tar\">tar</a></footer></body></html>\n");
+    ash__buffer_append_text(&p->out, "</main>\n<footer>Download this folder as ");
+    add_link(p, "/archive", p->path, "?format=zip\">zip");
+    ash__buffer_append_text(&p->out, " or ");
+    add_link(p, "/archive", p->path, "?format=tar\">tar");
+    ash__buffer_append_text(&p->out, "; ");
+    add_link(p, "/versions", p->path, "\">all versions");
+    ash__buffer_append_text(&p->out, "; ");
+    add_link(p, "/trash", "/", "\">the trash");
+    ash__buffer_append_text(&p->out, "; the folder as it was ");
+    add_past(p);
+    ash__buffer_append_text(&p->out, "</footer></body></html>\n");
 }
 
 static void read_order(page *p, const ash_exchange *x)
 {
     char *sort = NULL, *order = NULL;
-    p->sort = 'n';
+    p->rows.sort = 'n';
     if (ash__http_target_query(&x->target, "sort", &sort) && (sort[0] == 's' || sort[0] == 'd'))
-        p->sort = sort[0];
-    p->descending =
+        p->rows.sort = sort[0];
+    p->rows.descending =
         ash__http_target_query(&x->target, "order", &order) && strcmp(order, "desc") == 0;
     ash__free(sort);
     ash__free(order);
@@ -296,22 +278,18 @@ static void answer_folder(page *p, ash_exchange *x)
     char *after = NULL;
     const char *name = strrchr(p->path, '/');
     read_order(p, x);
-    ash__http_target_query(&x->target, "after", &after);
-    bool plain = p->sort == 'n' && !p->descending;
-    if (gather(p, after, plain ? PAGE_ROWS : SORTED_ROWS, &err) != 0) {
+    p->is_first = !ash__http_target_query(&x->target, "after", &after);
+    int rc = ash__rows_read(&p->rows, p->mount->tree, p->path, after, &err);
+    ash__free(after);
+    if (rc != 0) {
         ash__answer_error(x, &err);
-        ash__free(after);
         return;
     }
-    /* Of what is shown; a page of a long folder is in the order of its index. */
-    if (!plain || !p->more)
-        sort_entries(p);
     add_head(p, name[1] != '\0' ? name + 1 : "Files");
     add_table(p);
     add_foot(p);
     ash__site_page_fields(x);
     ash__answer_body(x, 200, "text/html; charset=utf-8", p->out.data, p->out.len);
-    ash__free(after);
 }
 
 void ash__site_page(ash_site *site, const ash_site_mount *m, ash_exchange *x, const char *path)
@@ -327,9 +305,6 @@ void ash__site_page(ash_site *site, const ash_site_mount *m, ash_exchange *x, co
     else
         answer_folder(&p, x);
     ash_tree_entry_free(e);
-    for (size_t i = 0; i < p.count; i++)
-        ash_tree_entry_free(p.entries[i]);
-    ash__free(p.entries);
-    ash__free(p.last);
+    ash__rows_release(&p.rows);
     ash__buffer_release(&p.out);
 }

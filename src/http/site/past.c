@@ -127,6 +127,9 @@ static int find_in_trash(past *p, ash_error *err)
         return ash__fail(err, ASH_ENOTFOUND, "nothing of that name is in the trash");
     bson_oid_init_from_string(&id.value.v_oid, hex);
     int rc = ash_tree_get_by_id(p->mount->tree, &id, 0, NULL, &p->entry, err);
+    /* An id is found wherever it lies. */
+    if (rc == 0 && strncmp(ash_tree_entry_path(p->entry), "/?/", 3) == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "this tree's trash has no such entry");
     if (rc == 0 && !ash_tree_entry_is_deleted(p->entry))
         rc = ash__fail(err, ASH_ENOTFOUND, "it is not in the trash any more");
     /* Its content comes with it, and is not shown here. */
@@ -188,7 +191,8 @@ static void add_line(const past *p, ash_buffer *out, const char *name, const ash
     bool folder = looks_like_folder(p, e);
     ash__date_iso(date,
                   p->of_versions ? ash_tree_entry_changed_ms(e) : ash_tree_entry_modified_ms(e));
-    ash__buffer_append_text(out, "<tr><td><a href=\"");
+    /* Without "./", what stands before a ':' would be taken for a scheme. */
+    ash__buffer_append_text(out, "<tr><td><a href=\"./");
     ash__http_target_encode(out, name);
     ash__buffer_append_text(out, folder ? "/\"><bdi>" : "\"><bdi>");
     ash__html_text(out, name);
@@ -268,6 +272,10 @@ static void answer_listing(past *p, ash_exchange *x, int depth)
 
 static void answer_get(past *p, ash_exchange *x)
 {
+    if (p->is_folder && !x->target.is_folder) {
+        ash__site_redirect_to_folder(x);
+        return;
+    }
     if (p->is_folder) {
         p->html = true;
         answer_listing(p, x, 1);
@@ -364,6 +372,8 @@ static void begin(ash_site *s, ash_exchange *x, past_kind kind, const char *rest
         ash__answer_text(x, 404, "no tree is there");
         return;
     }
+    if (ash__site_leaves_tree(s, m, x))
+        return;
     past *p = ash__new(past);
     *p = (past){.kind = kind,
                 .mount = m,

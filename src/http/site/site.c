@@ -15,14 +15,18 @@ enum { PIECE_BYTES = 8 * 1024 * 1024 };
 
 /* ---- making ---- */
 
+bool ash__site_is_reserved(const char *path)
+{
+    size_t len = strlen(ASH_SITE_RESERVED);
+    return strncmp(path, ASH_SITE_RESERVED, len) == 0 && (path[len] == '/' || path[len] == '\0');
+}
+
 static bool is_good_prefix(const char *prefix)
 {
     size_t len = strlen(prefix);
-    size_t reserved = strlen(ASH_SITE_RESERVED);
     return len == 0 || (prefix[0] == '/' && prefix[len - 1] != '/' && len < 256 &&
                         strpbrk(prefix, "?#%\\\"<>") == NULL && strstr(prefix, "//") == NULL &&
-                        !(strncmp(prefix, ASH_SITE_RESERVED, reserved) == 0 &&
-                          (prefix[reserved] == '/' || prefix[reserved] == '\0')));
+                        !ash__site_is_reserved(prefix));
 }
 
 static int open_mount(ash_site *s, const ash_site_mount_options *o, ash_error *err)
@@ -115,67 +119,6 @@ const ash_site_mount *ash__site_mount_of(const ash_site *site, const char *path,
     return NULL;
 }
 
-/* ---- who asks ---- */
-
-/* The host alone: "[::1]:8080" is "::1". */
-static void host_of(const char *field, char *out, size_t size)
-{
-    size_t start = field[0] == '[';
-    size_t len = strcspn(field + start, start ? "]" : ":");
-    if (len >= size)
-        len = size - 1;
-    memcpy(out, field + start, len);
-    out[len] = '\0';
-}
-
-/* A page somewhere else can have a name of its own lead to this machine, and would then be of the
- * same origin as what is served here.  It cannot make the browser say another name. */
-static bool is_known_host(const ash_site *s, const char *host)
-{
-    if (strspn(host, "0123456789.") == strlen(host) || strchr(host, ':') != NULL ||
-        strcasecmp(host, "localhost") == 0)
-        return true;
-    for (size_t i = 0; i < s->host_count; i++)
-        if (strcasecmp(host, s->hosts[i]) == 0)
-            return true;
-    return false;
-}
-
-/* A change that another site's page asks for, in the name of whoever looks at it. */
-static bool is_foreign(const ash_exchange *x, const char *host)
-{
-    const char *origin = ash__head_field(x->head, "Origin");
-    const char *site = ash__head_field(x->head, "Sec-Fetch-Site");
-    char name[256];
-    if (ash__method_is_safe(x->method))
-        return false;
-    if (site != NULL && (strcmp(site, "cross-site") == 0 || strcmp(site, "same-site") == 0))
-        return true;
-    if (origin == NULL)
-        return false;
-    const char *at = strstr(origin, "://");
-    if (at == NULL)
-        return true;
-    host_of(at + 3, name, sizeof name);
-    return strcasecmp(name, host) != 0;
-}
-
-/* true: x is answered. */
-static bool refuse_stranger(const ash_site *s, ash_exchange *x)
-{
-    const char *field = ash__head_field(x->head, "Host");
-    char host[256] = "localhost";
-    if (field != NULL)
-        host_of(field, host, sizeof host);
-    if (!is_known_host(s, host))
-        ash__answer_text(
-            x, 403, "this server is not known as \"%s\"; `ashlar serve --http-host %s` makes it so",
-            host, host);
-    else if (is_foreign(x, host))
-        ash__answer_text(x, 403, "another site's page asks for this change");
-    return x->status != 0;
-}
-
 /* ---- below the reserved name ---- */
 
 typedef struct part {
@@ -206,10 +149,14 @@ static void begin_reserved(ash_site *s, ash_exchange *x, const char *rest)
 
 /* ---- trees ---- */
 
+static bool is_reading(const ash_exchange *x)
+{
+    return strcmp(x->method, "GET") == 0 || x->is_head;
+}
+
 static bool wants_page(const ash_exchange *x)
 {
-    return (strcmp(x->method, "GET") == 0 || x->is_head) &&
-           ash__head_has_word(x->head, "Accept", "text/html");
+    return ash__head_has_word(x->head, "Accept", "text/html");
 }
 
 static int look(const ash_site_mount *m, const char *path, bool *there, bool *is_folder,
@@ -223,10 +170,11 @@ static int look(const ash_site_mount *m, const char *path, bool *there, bool *is
     return rc;
 }
 
-static void redirect_to_folder(const ash_site_mount *m, ash_exchange *x, const char *path)
+void ash__site_redirect_to_folder(ash_exchange *x)
 {
     ash_buffer to = ASH_BUFFER_INIT;
-    ash__dav_href(m->dav, &to, path, true);
+    ash__http_target_encode(&to, x->target.path);
+    ash__buffer_append_byte(&to, '/');
     if (x->target.query != NULL)
         ash__buffer_printf(&to, "?%s", x->target.query);
     ash__answer_field(x, "Location", "%s", ash__buffer_text(&to));
@@ -234,41 +182,52 @@ static void redirect_to_folder(const ash_site_mount *m, ash_exchange *x, const c
     ash__buffer_release(&to);
 }
 
-/* /health and /metrics, where people look for them. */
-static bool is_operators(ash_site *s, ash_exchange *x, const char *path)
+/* /health and /metrics, where people look for them; false: it is neither. */
+static bool answer_operators(ash_site *s, ash_exchange *x)
 {
-    if (strcmp(x->method, "GET") != 0 && !x->is_head)
-        return false;
-    if (strcmp(path, "/health") == 0)
+    if (strcmp(x->target.path, "/health") == 0)
         ash__site_health(s, x, "");
-    else if (strcmp(path, "/metrics") == 0)
+    else if (strcmp(x->target.path, "/metrics") == 0)
         ash__site_metrics(s, x, "");
     return x->status != 0;
 }
 
-static bool is_operators_path(const char *path)
+/* What WebDAV would answer otherwise than people need it; false: nothing is answered. */
+static bool answer_people(ash_site *s, const ash_site_mount *m, ash_exchange *x, const char *path)
 {
-    return strcmp(path, "/health") == 0 || strcmp(path, "/metrics") == 0;
+    ash_error err = ASH_ERROR_INIT;
+    bool there, is_folder;
+    if (look(m, path, &there, &is_folder, &err) != 0)
+        ash__answer_error(x, &err);
+    else if (!there && answer_operators(s, x))
+        return true;
+    else if (is_folder && wants_page(x) && !x->target.is_folder)
+        ash__site_redirect_to_folder(x);
+    else if (wants_page(x) && (is_folder || !there))
+        ash__site_page(s, m, x, path);
+    return x->status != 0;
+}
+
+bool ash__site_leaves_tree(const ash_site *s, const ash_site_mount *m, ash_exchange *x)
+{
+    const char *field = ash__head_field(x->head, "Destination"), *why, *in_tree;
+    ash_http_target to = {0};
+    bool other = field != NULL && ash__http_target_parse(field, &to, NULL, &why) &&
+                 to.path != NULL && !ash__site_is_reserved(to.path) &&
+                 ash__site_mount_of(s, to.path, &in_tree) != m;
+    ash__http_target_release(&to);
+    if (other)
+        ash__answer_text(x, 502, "the Destination is in another tree");
+    return other;
 }
 
 static void begin_tree(ash_site *s, const ash_site_mount *m, ash_exchange *x, const char *path)
 {
-    ash_error err = ASH_ERROR_INIT;
-    bool there = true, is_folder = false;
-    bool for_page = wants_page(x);
-    /* Others find out by themselves. */
-    if ((for_page || is_operators_path(x->target.path)) &&
-        look(m, path, &there, &is_folder, &err) != 0) {
-        ash__answer_error(x, &err);
+    if (is_reading(x) &&
+        (wants_page(x) || strcmp(path, "/health") == 0 || strcmp(path, "/metrics") == 0) &&
+        answer_people(s, m, x, path))
         return;
-    }
-    if (!there && is_operators(s, x, x->target.path))
-        return;
-    if (is_folder && for_page && !x->target.is_folder)
-        redirect_to_folder(m, x, path);
-    else if (for_page && (is_folder || !there))
-        ash__site_page(s, m, x, path);
-    else
+    if (!ash__site_leaves_tree(s, m, x))
         ash__dav_begin(m->dav, x, path);
 }
 
@@ -282,24 +241,33 @@ static void begin_nowhere(ash_site *s, ash_exchange *x, const char *path)
         ash__answer_field(x, "Location", "%s/", ash__buffer_text(&to));
         ash__answer_empty(x, 302);
         ash__buffer_release(&to);
-    } else if (!is_operators(s, x, path))
+    } else if (!is_reading(x) || !answer_operators(s, x))
         ash__answer_text(x, 404, "no tree is at %s", path);
+}
+
+/* "*": the server as a whole. */
+static void begin_star(ash_exchange *x)
+{
+    if (strcmp(x->method, "OPTIONS") == 0) {
+        ash__dav_options(NULL, x, "*");
+        return;
+    }
+    ash__answer_field(x, "Allow", "OPTIONS");
+    ash__answer_text(x, 405, "\"*\" is for OPTIONS alone");
 }
 
 static void begin(ash_exchange *x)
 {
     ash_site *s = x->service;
     const char *path = x->target.path, *in_tree = NULL;
-    size_t reserved = strlen(ASH_SITE_RESERVED);
-    if (refuse_stranger(s, x))
+    if (ash__site_refuse_stranger(s, x))
         return;
     if (path == NULL) {
-        ash__dav_options(NULL, x, "*");
+        begin_star(x);
         return;
     }
-    if (strncmp(path, ASH_SITE_RESERVED, reserved) == 0 &&
-        (path[reserved] == '/' || path[reserved] == '\0')) {
-        begin_reserved(s, x, path + reserved);
+    if (ash__site_is_reserved(path)) {
+        begin_reserved(s, x, path + strlen(ASH_SITE_RESERVED));
         return;
     }
     const ash_site_mount *m = ash__site_mount_of(s, path, &in_tree);

@@ -36,6 +36,21 @@ struct ash_site {
 const ash_site_mount *ash__site_mount_of(const ash_site *site, const char *path,
                                          const char **in_tree);
 
+/* Is it the reserved name, or below it? */
+bool ash__site_is_reserved(const char *path);
+
+/* Refuses whoever calls this server by a name that is not its own, and changes that another site's
+ * page asks for; true: x is answered (origin.c). */
+bool ash__site_refuse_stranger(const ash_site *site, ash_exchange *x);
+/* For what can be read and nothing else; true: x is answered, with 405. */
+bool ash__site_refuse_change(ash_exchange *x);
+
+/* What is moved to a place where another tree lies would be in this one, and hidden.  true: x, with
+ * such a Destination, is answered. */
+bool ash__site_leaves_tree(const ash_site *site, const ash_site_mount *m, ash_exchange *x);
+/* To the same address with a '/' at its end, so that what is said relative to it is in the folder. */
+void ash__site_redirect_to_folder(ash_exchange *x);
+
 /* Where a part of the page is, with its digest. */
 void ash__site_asset_href(ash_buffer *out, const char *name);
 /* Fields that every page of ours has. */

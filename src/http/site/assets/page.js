@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a folder's page can do beyond looking and fetching.  The list is there without it (page.c);
 // everything here goes through the API of trees, WebDAV's PUT, and resumable uploads.
-const reserved = '/.ashlar', prefix = document.body.dataset.prefix, here = document.body.dataset.path;
-const folder = prefix + (here === '/' ? '' : here);
+const reserved = '/.ashlar';
+// Names are taken from addresses: what is shown has no control characters.
+const namesOf = address => address.split('/').filter(Boolean).map(decodeURIComponent);
+const folder = namesOf(location.pathname).map(name => '/' + name).join('');
 const tools = document.getElementById('tools'), list = document.getElementById('list');
 const body = list?.tBodies[0];
 
@@ -32,6 +34,8 @@ document.body.append(status);
 let statusTimer;
 function say(text, action, run) {
   clearTimeout(statusTimer);
+  // Behind a dialog nobody could hear or use it.
+  ([...document.querySelectorAll('dialog[open]')].pop() ?? document.body).append(status);
   status.replaceChildren(...(text ? [make('span', {textContent: text})] : []), ...(action ? [button(action, run)] : []));
   statusTimer = setTimeout(() => status.replaceChildren(), action ? 15000 : 6000);
 }
@@ -60,19 +64,28 @@ function show(title, ...content) {
   box.setAttribute('aria-label', title);
   box.append(make('div', {className: 'row'}, button('Close', () => box.close())));
   document.body.append(box);
-  box.addEventListener('close', () => box.remove());
+  box.addEventListener('close', () => {
+    if (box.contains(status)) document.body.append(status);
+    box.remove();
+  });
   box.showModal();
   return box;
 }
 
+// Stays open when it cannot be done.
 function ask(title, value, run, label = 'Name') {
   const input = make('input', {type: 'text', value, ariaLabel: label});
-  const form = make('form', {method: 'dialog', onsubmit: () => attempt(() => run(input.value))}, input,
-    make('div', {className: 'row'}, make('button', {className: 'main', textContent: 'OK'})));
+  const form = make('form', {}, input, make('div', {className: 'row'}, make('button', {className: 'main', textContent: 'OK'})));
   const box = show(title, form);
+  form.onsubmit = event => {
+    event.preventDefault();
+    attempt(async () => {
+      await run(input.value);
+      box.close();
+    });
+  };
   input.focus();
   input.select();
-  return box;
 }
 
 // ---- the list ----
@@ -81,8 +94,8 @@ const rows = new Map(); // by name
 function adopt(row) {
   const link = row.querySelector('a');
   const isFolder = row.classList.contains('folder');
-  const name = link.querySelector('bdi').textContent.replace(/\/$/, '');
-  const pick = make('input', {type: 'checkbox', ariaLabel: 'Select ' + name, onchange: selectionChanged});
+  const name = namesOf(link.getAttribute('href')).pop();
+  const pick = make('input', {type: 'checkbox', ariaLabel: 'Select ' + name, onchange: saySelected});
   row.cells[0].prepend(make('label', {}, pick), ' ');
   const item = {name, isFolder, row, link, pick, length: +(row.querySelector('data')?.value ?? 0)};
   rows.set(name, item);
@@ -99,23 +112,32 @@ function selectionChanged() {
   const picked = selection();
   for (const item of rows.values()) item.row.setAttribute('aria-selected', item.pick.checked);
   for (const node of document.querySelectorAll('.for-selection')) node.disabled = !picked.length;
-  if (picked.length) say(picked.length + ' selected');
+  pickAll.checked = picked.length > 0 && picked.length === rows.size;
+  return picked.length;
 }
+const saySelected = () => say(selectionChanged() + ' selected');
+const pickAll = make('input', {type: 'checkbox', ariaLabel: 'Select all', onchange: () => {
+  for (const item of rows.values()) item.pick.checked = pickAll.checked;
+  saySelected();
+}});
 
 // The same page again, without losing what is selected or where one is.
 let refreshing;
 async function refresh() {
   clearTimeout(refreshing);
+  if (searched) return search(searched, true);
   const answer = await fetch(location.href, {headers: {Accept: 'text/html'}});
-  if (!answer.ok) return;
+  if (!answer.ok || searched) return;
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
   const picked = new Set(selection().map(item => item.name)), focus = document.activeElement?.closest('tr');
-  const focused = [...rows.values()].find(item => item.row === focus)?.name;
+  const before = [...rows.values()], at = before.findIndex(item => item.row === focus);
   rows.clear();
   body.replaceChildren(...page.getElementById('list').tBodies[0].rows);
   [...body.rows].forEach(adopt);
   for (const item of rows.values()) item.pick.checked = picked.has(item.name);
-  rows.get(focused)?.link.focus();
+  selectionChanged();
+  // Who was at an entry that is gone is at its neighbour.
+  if (at >= 0) (rows.get(before[at].name) ?? [...rows.values()][Math.min(at, rows.size - 1)])?.link.focus();
   document.getElementById('empty')?.remove();
   const empty = page.getElementById('empty');
   if (empty) list.after(empty);
@@ -164,10 +186,18 @@ const rename = item => ask('Rename or move “' + item.name + '”', item.name, 
 
 async function remove(items) {
   const gone = [];
-  for (const item of items)
-    gone.push(await change('delete', {path: child(item.name), recursive: true}));
+  let failure;
+  for (const item of items) {
+    try {
+      gone.push(await change('delete', {path: child(item.name), recursive: true}));
+    } catch (why) {
+      failure = why;
+      break;
+    }
+  }
   await refresh();
-  say((gone.length === 1 ? '“' + items[0].name + '”' : gone.length + ' entries') + ' deleted', 'Undo', () => attempt(async () => {
+  if (!gone.length) throw failure;
+  say((gone.length === 1 ? '“' + items[0].name + '”' : gone.length + ' entries') + ' deleted' + (failure ? '. ' + failure.message : ''), 'Undo', () => attempt(async () => {
     for (const entry of gone) await change('undelete', {path: folder || '/', id: entry.id});
     await refresh();
     say('Brought back');
@@ -202,7 +232,7 @@ async function preview(item) {
   const row = box.querySelector('.row');
   row.prepend(make('a', {className: 'button', href: url + '?download', textContent: 'Download'}),
     button('Versions', () => { box.close(); versions(item); }));
-  if (text && entry.length < 1e6) row.prepend(button('Edit', () => { box.close(); edit(item); }));
+  if (text && entry.length < 1e6) row.prepend(button('Edit', () => attempt(async () => { await edit(item); box.close(); })));
 }
 
 async function textOf(path, version) {
@@ -212,14 +242,22 @@ async function textOf(path, version) {
   return make('pre', {textContent: await answer.text(), tabIndex: 0});
 }
 
-// Saved only onto the version that was read.
+// Saved only onto the version that was read; and what was not edited stays as it was.
 async function edit(item) {
-  const url = href(child(item.name));
-  const answer = await fetch(url);
-  const etag = answer.headers.get('ETag'), area = make('textarea', {value: await answer.text(), ariaLabel: 'Text of ' + item.name});
+  const url = href(child(item.name)), answer = await fetch(url);
+  if (!answer.ok) throw new Error(await answer.text());
+  let text;
+  try {
+    text = new TextDecoder('utf-8', {fatal: true, ignoreBOM: true}).decode(await answer.arrayBuffer());
+  } catch {
+    throw new Error('This is no UTF-8: the page would damage it.');
+  }
+  const ends = [...new Set(text.match(/\r\n|\r|\n/g))];
+  if (ends.length > 1) throw new Error('Its lines end in more than one way: the page would change them.');
+  const etag = answer.headers.get('ETag'), area = make('textarea', {value: text, ariaLabel: 'Text of ' + item.name});
   const box = show('Edit ' + item.name, area);
   box.querySelector('.row').prepend(button('Save', () => attempt(async () => {
-    const saved = await fetch(url, {method: 'PUT', body: area.value, headers: {'If-Match': etag, 'Content-Type': answer.headers.get('Content-Type')}});
+    const saved = await fetch(url, {method: 'PUT', body: area.value.replaceAll('\n', ends[0] ?? '\n'), headers: {'If-Match': etag, 'Content-Type': answer.headers.get('Content-Type')}});
     if (saved.status === 412) throw new Error('Somebody has changed the file since you opened it. Copy your text, and open it again.');
     if (!saved.ok) throw new Error(await saved.text());
     box.close();
@@ -254,33 +292,13 @@ async function versions(item) {
   }
 }
 
-// Lines that both have in common are the longest common subsequence of what is between equal ends.
-function diffLines(a, b) {
-  let start = 0, end = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start++;
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
-  const x = a.slice(start, a.length - end), y = b.slice(start, b.length - end), out = a.slice(0, start).map(line => [' ', line]);
-  if (x.length * y.length > 4e6) {
-    out.push(...x.map(line => ['-', line]), ...y.map(line => ['+', line]));
-  } else {
-    const common = Array.from({length: x.length + 1}, () => new Uint32Array(y.length + 1));
-    for (let i = x.length - 1; i >= 0; i--)
-      for (let k = y.length - 1; k >= 0; k--)
-        common[i][k] = x[i] === y[k] ? common[i + 1][k + 1] + 1 : Math.max(common[i + 1][k], common[i][k + 1]);
-    for (let i = 0, k = 0; i < x.length || k < y.length;)
-      if (i < x.length && k < y.length && x[i] === y[k]) out.push([' ', x[i]]), i++, k++;
-      else if (k >= y.length || i < x.length && common[i + 1][k] >= common[i][k + 1]) out.push(['-', x[i++]]);
-      else out.push(['+', y[k++]]);
-  }
-  return out.concat(a.slice(a.length - end).map(line => [' ', line]));
-}
-
-async function compareTexts(path, older, newer) {
-  const [a, b] = await Promise.all([textOf(path, older), textOf(path, newer)]);
-  const pre = make('pre', {tabIndex: 0});
-  for (const [how, line] of diffLines(a.textContent.split('\n'), b.textContent.split('\n')))
-    pre.append(how === ' ' ? line + '\n' : make(how === '+' ? 'ins' : 'del', {textContent: how + ' ' + line}));
-  show('Version ' + older + ' and version ' + newer, pre);
+async function compareTexts(path, from, to) {
+  const answer = await fetch(reserved + '/tree/diff?' + new URLSearchParams({path, from, to}));
+  if (!answer.ok) throw new Error((await answer.json()).error.text);
+  const pre = make('pre', {tabIndex: 0}), lines = (await answer.text()).split('\n').slice(2, -1);
+  for (const line of lines)
+    pre.append(/^[-+]/.test(line) ? make(line[0] === '+' ? 'ins' : 'del', {textContent: line[0] + ' ' + line.slice(1)}) : line + '\n');
+  show(`Version ${from} and version ${to}`, lines.length ? pre : make('p', {textContent: 'Both are the same.'}));
 }
 
 async function trash() {
@@ -325,9 +343,10 @@ async function usage(path = folder || '/') {
 
 // ---- search ----
 
-let searching = 0;
-async function search(text) {
+let searching = 0, searched = '';
+async function search(text, quietly) {
   const turn = ++searching;
+  searched = text;
   if (!text) return refresh();
   const {entries, more} = await call('search', {path: folder || '/', q: text, limit: 200});
   if (turn !== searching) return;
@@ -337,7 +356,8 @@ async function search(text) {
     return make('tr', {className: entry.folder ? 'folder' : ''}, make('td', {}, link),
       make('td', {className: 'n', textContent: entry.folder ? '' : sizeText(entry.length)}), make('td', {textContent: timeText(entry.modified)}), make('td'));
   }));
-  say(entries.length + (more ? ' or more found' : ' found'));
+  selectionChanged();
+  if (!quietly) say(entries.length + (more ? ' or more found' : ' found'));
 }
 
 // ---- live changes ----
@@ -382,21 +402,23 @@ function enqueue(pairs) {
   for (let n = running; n < 3; n++) work();
 }
 
-const madeFolders = new Set();
+// Several files wait for one folder.
+const madeFolders = new Map();
 async function makeFolders(path) {
   const parts = path.split('/').slice(0, -1);
   for (let i = 1; i <= parts.length; i++) {
     const name = parts.slice(0, i).join('/');
-    if (madeFolders.has(name)) continue;
-    madeFolders.add(name);
-    await change('mkdir', {path: child(name)}).catch(() => {});
+    if (!madeFolders.has(name)) madeFolders.set(name, change('mkdir', {path: child(name)}).catch(() => {}));
+    await madeFolders.get(name);
   }
 }
 
 async function work() {
   running++;
   for (let job; (job = waiting.shift());) await attempt(() => upload(job));
-  if (!--running && !waiting.length) refresh();
+  if (--running || waiting.length) return;
+  madeFolders.clear();
+  refresh();
 }
 
 function send(method, url, blob, headers, progress, control) {
@@ -495,8 +517,11 @@ function addTools() {
     button('New folder', () => ask('New folder', '', async name => { if (name) { await change('mkdir', {path: child(name)}); refresh(); } })),
     button('Delete', () => attempt(() => remove(selection())), {className: 'for-selection', disabled: true}),
     button('Move', () => ask('Move to the folder', folder || '/', async to => {
-      for (const item of selection()) await change('move', {path: child(item.name), to: to.replace(/\/$/, '') + '/' + item.name});
-      refresh();
+      try {
+        for (const item of selection()) await change('move', {path: child(item.name), to: to.replace(/\/$/, '') + '/' + item.name});
+      } finally {
+        refresh();
+      }
     }, 'Folder'), {className: 'for-selection', disabled: true}),
     button('Trash', () => attempt(trash)), button('As it was', asItWas), button('Space', () => attempt(() => usage())), find);
   return find;
@@ -530,6 +555,7 @@ function listenToDrops() {
 
 if (list) {
   list.tHead.rows[0].append(make('th', {scope: 'col'}, make('span', {className: 'hidden', textContent: 'More'})));
+  list.tHead.rows[0].cells[0].prepend(make('label', {}, pickAll), ' ');
   [...body.rows].forEach(adopt);
   const find = addTools();
   tools.after(queue);
