@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,6 +205,61 @@ static int add_localhost(ash_listeners *l, uint16_t port, ash_error *err)
     }
 }
 
+/* Of a socket that somebody else opened: may it be used? */
+static int check_given(const ash_listen_rule *rule, const any_address *a, const char *text,
+                       ash_error *err)
+{
+    struct stat st;
+    if (rule->loopback_only == NULL)
+        return 0;
+    if (a->any.sa_family == AF_UNIX) {
+        if (a->un.sun_path[0] != '\0' && stat(a->un.sun_path, &st) == 0 && (st.st_mode & 0077) == 0)
+            return 0;
+        return ash__fail(
+            err, ASH_EACCES,
+            "cannot listen on %s: %s, so the socket has to be its owner's alone (mode 0600)", text,
+            rule->loopback_only);
+    }
+    if ((a->any.sa_family == AF_INET || a->any.sa_family == AF_INET6) && is_loopback(a))
+        return 0;
+    return ash__fail(
+        err, ASH_EACCES,
+        "cannot listen on %s: %s, so only loopback addresses (127.0.0.1, ::1) are allowed", text,
+        rule->loopback_only);
+}
+
+/* "fd:3": whoever started this process listens there for it.  A copy is used, so that the socket
+ * stays open for who is started next. */
+static int add_given(ash_listeners *l, const char *text, ash_error *err)
+{
+    any_address a;
+    socklen_t len = sizeof a, int_len = sizeof(int);
+    int type = 0, listens = 0;
+    char *end;
+    long n = strtol(text + 3, &end, 10);
+    if (end == text + 3 || *end != '\0' || n < 3 || n > 65535)
+        return ash__fail(err, ASH_EINVAL,
+                         "cannot listen on %s: not the number of a socket that was given", text);
+    memset(&a, 0, sizeof a);
+    if (getsockopt((int)n, SOL_SOCKET, SO_TYPE, &type, &int_len) != 0 || type != SOCK_STREAM ||
+        getsockopt((int)n, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_len) != 0 || !listens ||
+        getsockname((int)n, &a.any, &len) != 0)
+        return ash__fail(err, ASH_EINVAL, "cannot listen on %s: it is no socket that listens",
+                         text);
+    int rc = check_given(&l->rule, &a, text, err);
+    if (rc != 0)
+        return rc;
+    int fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0)
+        return listen_error(errno, text, err);
+    fcntl((int)n, F_SETFD, FD_CLOEXEC);
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    keep(l, fd, a.any.sa_family == AF_UNIX, a.un.sun_path);
+    /* Its file is somebody else's, and stays. */
+    l->items[l->count - 1].inode = 0;
+    return 0;
+}
+
 int ash__listeners_add(ash_listeners *l, const char *text, ash_error *err)
 {
     char host[64];
@@ -212,6 +268,8 @@ int ash__listeners_add(ash_listeners *l, const char *text, ash_error *err)
     /* localhost takes two. */
     if (l->count + 2 > ASH_MAX_LISTENERS)
         return ash__fail(err, ASH_EINVAL, "cannot listen on %s: too many addresses", text);
+    if (strncmp(text, "fd:", 3) == 0)
+        return add_given(l, text, err);
     int rc = split(text, l->rule.port, host, sizeof host, &port, err);
     if (rc != 0)
         return rc;

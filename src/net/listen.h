@@ -37,7 +37,8 @@ typedef struct ash_listeners {
 } ash_listeners;
 
 /* Add what a text names: "127.0.0.1:27017", "[::1]:27017", "localhost:27017" (both); port 0: any
- * free one.  ASH_EACCES for an address that the rule forbids, ASH_EINVAL for one that does not
+ * free one; "fd:3": a socket that was given to the process and listens already, to which the rule
+ * applies as well.  ASH_EACCES for an address that the rule forbids, ASH_EINVAL for one that does not
  * parse, ASH_EEXISTS when it is in use, ASH_EBUSY when somebody serves on the Unix socket already,
  * ASH_ENETWORK otherwise. */
 int ash__listeners_add(ash_listeners *l, const char *text, ash_error *err);

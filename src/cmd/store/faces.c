@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/store/notify.h"
 #include "http/log.h"
 #include "http/server.h"
 #include "http/site/site.h"
@@ -234,10 +235,11 @@ int ash__faces_init(ash_faces *f, const ash_serving *s)
 {
     int rc = 0;
     for (size_t i = 0; i < ASH_FACES && rc == 0; i++) {
+        char *given = s->listen[i] == NULL ? ash__given_sockets(faces[i].option) : NULL;
         const char *listen = s->listen[i] != NULL ? s->listen[i] : faces[i].otherwise;
-        if (listen == NULL)
+        if (given == NULL && listen == NULL)
             continue;
-        f->items[i].list = ash__strdup(listen);
+        f->items[i].list = given != NULL ? given : ash__strdup(listen);
         rc = split_addresses(s->cmd, &faces[i], &f->items[i]);
     }
     return rc;

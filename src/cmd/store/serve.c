@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cmd/kit/door.h"
 #include "cmd/store/faces.h"
+#include "cmd/store/notify.h"
 #include "store/reach.h"
 
 #include <ashlar/log.h>
@@ -19,6 +20,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,8 +135,16 @@ static void wait_for_signal(void)
     /* Blocked between the look at the flag and the wait, so that a signal is not missed in between.
      */
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    while (!ash__cmd_is_interrupted())
-        sigsuspend(&before);
+    int64_t watchdog_ms = ash__notify_watchdog_ms();
+    struct timespec beat = {watchdog_ms / 1000, (long)(watchdog_ms % 1000) * 1000000};
+    while (!ash__cmd_is_interrupted()) {
+        if (watchdog_ms == 0) {
+            sigsuspend(&before);
+        } else {
+            ash__notify("WATCHDOG=1");
+            pselect(0, NULL, NULL, NULL, &beat, &before);
+        }
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -201,7 +211,9 @@ static int serve(const ash_serving *s, ash_faces *faces, struct chores *chores, 
         rc = ash__faces_start(faces, s, err);
     if (rc == 0) {
         ash__faces_announce(faces, s->cmd);
+        ash__notify("READY=1");
         wait_for_signal();
+        ash__notify("STOPPING=1");
     }
     stop_chores(chores);
     ash__faces_stop(faces);

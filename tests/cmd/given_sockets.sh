@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Sockets that were opened for the server, and what it tells whoever started it: as systemd does, by a parent of our own.
+. "$(dirname "$0")/../lib.sh"
+python=/usr/bin/python3
+[ -x $python ] || python=python3
+
+case_activation() {
+    $python - "$ASHLAR" "$scratch/store" "$scratch" <<'PY'
+import http.client, os, signal, socket, subprocess, sys, threading, time
+ashlar, store, scratch = sys.argv[1:]
+listening = socket.socket()
+listening.bind(("127.0.0.1", 0))
+listening.listen(50)
+port = listening.getsockname()[1]
+news = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+news.bind(scratch + "/notify")
+news.settimeout(20)
+
+def start(name="http", variables={}):
+    def prepare():
+        os.environ["LISTEN_PID"] = str(os.getpid())
+        os.dup2(listening.fileno(), 3)
+        os.set_inheritable(3, True)
+    env = dict(os.environ, LISTEN_FDS="1", LISTEN_FDNAMES=name, NOTIFY_SOCKET=scratch + "/notify", **variables)
+    # LISTEN_PID is the child's, which only it knows: a shell says it and becomes the server.
+    line = 'LISTEN_PID=$$ exec "$0" -s "$1" serve --mongo 127.0.0.1:0'
+    return subprocess.Popen(["/bin/sh", "-c", line, ashlar, store], env=env, preexec_fn=prepare, close_fds=False,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+def hear(wanted):
+    while (said := news.recv(100)) != wanted:
+        assert said in (b"WATCHDOG=1", b"STOPPING=1"), said
+
+def put(name):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    c.request("PUT", "/" + name, b"x")
+    return c.getresponse().status
+
+server = start()
+hear(b"READY=1")
+assert put("a") == 201
+assert f"http://127.0.0.1:{port}/" in [server.stdout.readline().strip(), server.stdout.readline().strip()]
+
+# A restart beside clients: nobody is refused, and what was acknowledged is there.
+done, statuses, names = threading.Event(), [], []
+def client(k):
+    i = 0
+    while not done.is_set():
+        name = f"c{k}-{i}"
+        try:
+            if put(name) == 201:
+                names.append(name)
+        except ConnectionRefusedError:
+            statuses.append("refused")
+        except (http.client.HTTPException, OSError):
+            pass  # an answer that the stop cut off acknowledged nothing
+        i += 1
+threads = [threading.Thread(target=client, args=(k,)) for k in range(4)]
+for t in threads:
+    t.start()
+for _ in range(2):
+    time.sleep(0.5)
+    server.send_signal(signal.SIGTERM)
+    hear(b"STOPPING=1")
+    assert server.wait(30) in (0, -signal.SIGTERM), server.stderr.read()
+    server = start("ashlar-http.socket", {"WATCHDOG_USEC": "400000"})
+    hear(b"READY=1")
+time.sleep(0.5)
+hear(b"WATCHDOG=1")
+done.set()
+for t in threads:
+    t.join()
+assert not statuses and len(names) > 20, (statuses, len(names))
+for name in names:
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    c.request("GET", "/" + name)
+    assert c.getresponse().read() == b"x", name
+server.terminate()
+assert server.wait(30) in (0, -signal.SIGTERM)
+
+# What was given for something else is not taken.
+server = start("other")
+hear(b"READY=1")
+server.terminate()
+assert "http://" not in server.stdout.read()
+server.wait()
+PY
+}
+
+case_what_is_refused() {
+    fails "$ASHLAR" -s "$scratch/no" serve --mongo 127.0.0.1:0 --http fd:77 2>"$scratch/said"
+    grep -q 'fd:77: it is no socket that listens' "$scratch/said"
+    fails "$ASHLAR" -s "$scratch/no" serve --mongo 127.0.0.1:0 --http fd:x 2>"$scratch/said"
+    grep -q 'not the number of a socket' "$scratch/said"
+    # The rule of who may listen where is for given ones as well.
+    $python - "$ASHLAR" "$scratch/no" >"$scratch/said" 2>&1 <<'PY' || true
+import os, socket, sys
+s = socket.socket()
+s.bind(("0.0.0.0", 0))
+s.listen()
+os.dup2(s.fileno(), 9)
+os.set_inheritable(9, True)
+os.execv(sys.argv[1], [sys.argv[1], "-s", sys.argv[2], "serve", "--mongo", "127.0.0.1:0", "--http", "fd:9"])
+PY
+    grep -q 'fd:9: clients are not authenticated, so only loopback addresses' "$scratch/said"
+}
+
+case_units() {
+    command -v systemd-analyze >/dev/null || skip 'no systemd-analyze'
+    cp "$(dirname "$0")/../../contrib/systemd/"* "$scratch/"
+    sed -i "s|/usr/local/bin/ashlar|$ASHLAR|" "$scratch/ashlar.service"
+    systemd-analyze verify --man=no "$scratch/ashlar.service" 2>"$scratch/said" || {
+        cat "$scratch/said" >&2
+        return 1
+    }
+}
+
+case_proxy() {
+    command -v nginx >/dev/null || skip 'no nginx'
+    sed 's|/etc/nginx/ashlar.htpasswd|'"$scratch/htpasswd"'|' "$(dirname "$0")/../../contrib/nginx.conf" >"$scratch/location"
+    : >"$scratch/htpasswd"
+    printf 'pid %s/pid; error_log %s/error; events {} http { access_log off; server { listen 127.0.0.1:1; include %s/location; } }' \
+        "$scratch" "$scratch" "$scratch" >"$scratch/nginx.conf"
+    nginx -t -c "$scratch/nginx.conf" 2>"$scratch/said" || {
+        cat "$scratch/said" >&2
+        return 1
+    }
+}
+
+run_cases
