@@ -26,6 +26,8 @@ int ash__lock_hand_take(ash_lock_collection *c, const ash_lock_wish *wish, ash_l
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
     ash_lock *lock = NULL;
     o.lock_expiration_s = (double)wish->life_ms / 1000;
+    /* Lives that are shorter than it would be made longer. */
+    o.polling_interval_s = 0.5;
     o.meta_data = wish->meta;
     int rc = ash_lock_new(c, wish->id, &o, &lock, err);
     if (rc == 0)

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LOCK and UNLOCK, and whom they keep out: other clients, and programs that know nothing of WebDAV. */
+#include "share.h"
+
+#include "base/clock.h"
+
+#include <ashlar/lock.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EXCLUSIVE                                                                                  \
+    "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/>" \
+    "</D:locktype><D:owner>ann</D:owner></D:lockinfo>"
+#define SHARED                                                                                     \
+    "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/>"    \
+    "</D:locktype></D:lockinfo>"
+
+typedef struct key {
+    char token[64]; /* without its brackets */
+    char field[96]; /* "If: (<TOKEN>)\n" */
+    char unlock[96];
+} key;
+
+static key take(share *s, const char *path, const char *fields, const char *body, int status)
+{
+    key k = {0};
+    char *line = ash__sprintf("LOCK %s", path);
+    visit *v = share_ask(s, line, fields, body);
+    visit_expect(v, status);
+    const char *token = visit_field(v, "Lock-Token");
+    if (token != NULL) {
+        assert_int_equal(token[0], '<');
+        snprintf(k.token, sizeof k.token, "%.*s", (int)strlen(token) - 2, token + 1);
+        snprintf(k.field, sizeof k.field, "If: (<%s>)\n", k.token);
+        snprintf(k.unlock, sizeof k.unlock, "Lock-Token: <%s>\n", k.token);
+    }
+    visit_free(v);
+    ash__free(line);
+    return k;
+}
+
+static void test_keeps_others_out(void **state)
+{
+    share *s = *state;
+    support_put_text(s->f, "a", "x");
+    key k = take(s, "/a", NULL, EXCLUSIVE, 200);
+    take(s, "/a", NULL, EXCLUSIVE, 423);
+    take(s, "/a", NULL, SHARED, 423);
+    share_expect(s, "PUT /a", NULL, "y", 423);
+    share_expect(s, "DELETE /a", NULL, NULL, 423);
+    share_expect(s, "MOVE /a", "Destination: /b\n", NULL, 423);
+    share_expect(s, "PROPPATCH /a", NULL, "<propertyupdate xmlns=\"DAV:\"/>", 423);
+    share_expect(s, "COPY /a", "Destination: /b\n", NULL, 201);
+    share_expect(s, "MOVE /b", "Destination: /a\n", NULL, 423);
+    /* Reading is free; and so is who has the key. */
+    share_expect(s, "GET /a", NULL, NULL, 200);
+    share_expect(s, "PUT /a", k.field, "y", 204);
+    share_expect(s, "UNLOCK /a", "Lock-Token: <urn:uuid:other>\n", NULL, 409);
+    share_expect(s, "UNLOCK /b", k.unlock, NULL, 409);
+    share_expect(s, "UNLOCK /a", NULL, NULL, 400);
+    share_expect(s, "UNLOCK /a", k.unlock, NULL, 204);
+    share_expect(s, "PUT /a", NULL, "z", 204);
+    share_expect(s, "PUT /a", k.field, "z", 412);
+}
+
+static void test_what_is_not_there(void **state)
+{
+    share *s = *state;
+    key k = take(s, "/new", NULL, EXCLUSIVE, 201);
+    support_expect_text(s->f, "new", "");
+    share_expect(s, "PUT /new", NULL, "x", 423);
+    share_expect(s, "PUT /new", "If-None-Match: *\n", "x", 412);
+    /* davfs2 writes its new file so. */
+    char *fields = ash__sprintf("%sIf-None-Match: *\n", k.field);
+    share_expect(s, "PUT /new", fields, "x", 204);
+    share_expect(s, "PUT /new", fields, "y", 412);
+    ash__free(fields);
+    take(s, "/none/new", NULL, EXCLUSIVE, 409);
+    take(s, "/new", "Depth: 1\n", EXCLUSIVE, 400);
+    take(s, "/new", NULL, "<x/>", 400);
+    take(s, "/new", NULL, NULL, 400);
+}
+
+static void test_all_below(void **state)
+{
+    share *s = *state;
+    support_folder(s->f, "d");
+    support_folder(s->f, "d/e");
+    support_put_text(s->f, "d/e/a", "x");
+    key k = take(s, "/d", NULL, EXCLUSIVE, 200);
+    share_expect(s, "PUT /d/e/a", NULL, "y", 423);
+    share_expect(s, "PUT /d/e/new", NULL, "y", 423);
+    share_expect(s, "MKCOL /d/f", NULL, NULL, 423);
+    take(s, "/d/e/a", NULL, EXCLUSIVE, 423);
+    share_expect(s, "PUT /d/e/a", k.field, "y", 204);
+    char *tagged = ash__sprintf("If: </d> (<%s>)\n", k.token);
+    share_expect(s, "PUT /d/e/a", tagged, "z", 204);
+    share_expect(s, "UNLOCK /d/e/a", k.unlock, NULL, 204);
+    /* The other way round: what is locked below keeps its folders where they are. */
+    key inner = take(s, "/d/e/a", NULL, EXCLUSIVE, 200);
+    take(s, "/d", NULL, EXCLUSIVE, 423);
+    share_expect(s, "DELETE /d", NULL, NULL, 423);
+    share_expect(s, "MOVE /d", "Destination: /g\n", NULL, 423);
+    share_expect(s, "UNLOCK /d/e/a", inner.unlock, NULL, 204);
+    share_expect(s, "DELETE /d", NULL, NULL, 204);
+    ash__free(tagged);
+}
+
+static void test_shared(void **state)
+{
+    share *s = *state;
+    support_put_text(s->f, "a", "x");
+    key one = take(s, "/a", NULL, SHARED, 200);
+    key two = take(s, "/a", NULL, SHARED, 200);
+    take(s, "/a", NULL, EXCLUSIVE, 423);
+    share_expect(s, "PUT /a", NULL, "y", 423);
+    share_expect(s, "PUT /a", two.field, "y", 204);
+    share_expect(s, "UNLOCK /a", one.unlock, NULL, 204);
+    share_expect(s, "UNLOCK /a", two.unlock, NULL, 204);
+    take(s, "/a", NULL, EXCLUSIVE, 200);
+}
+
+static void test_time(void **state)
+{
+    share *s = *state;
+    support_put_text(s->f, "a", "x");
+    key k = take(s, "/a", "Timeout: Second-1\n", EXCLUSIVE, 200);
+    visit *v = share_ask(s, "LOCK /a", k.field, NULL);
+    visit_expect(v, 200);
+    assert_non_null(strstr(ash__buffer_text(&v->body), "Second-600"));
+    visit_free(v);
+    ash__clock_sleep_ms(1300);
+    share_expect(s, "PUT /a", NULL, "y", 423);
+    share_expect(s, "UNLOCK /a", k.unlock, NULL, 204);
+    k = take(s, "/a", "Timeout: Infinite, Second-4100000000\n", EXCLUSIVE, 200);
+    share_expect(s, "UNLOCK /a", k.unlock, NULL, 204);
+    k = take(s, "/a", "Timeout: Second-1\n", EXCLUSIVE, 200);
+    ash__clock_sleep_ms(1300);
+    share_expect(s, "PUT /a", NULL, "y", 204);
+    v = share_ask(s, "LOCK /a", k.field, NULL);
+    visit_expect(v, 412);
+    visit_free(v);
+}
+
+/* A lock is the client's, and not the server's. */
+static void test_outlives_the_server(void **state)
+{
+    share *s = *state;
+    ash_error err = ASH_ERROR_INIT;
+    support_put_text(s->f, "a", "x");
+    key k = take(s, "/a", NULL, EXCLUSIVE, 200);
+    ash__dav_free(s->dav);
+    assert_ok(ash__dav_new(s->f->store, s->f->tree, "", &s->dav, &err), &err);
+    share_expect(s, "PUT /a", NULL, "y", 423);
+    share_expect(s, "PUT /a", k.field, "y", 204);
+    share_expect(s, "UNLOCK /a", k.unlock, NULL, 204);
+    share_expect(s, "PUT /a", NULL, "z", 204);
+}
+
+/* ---- programs ---- */
+
+static ash_lock *lock_of(share *s, ash_lock_collection **locks, const char *path)
+{
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    ash_tree_entry *e = NULL;
+    ash_lock *lock = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    o.root = "v7files";
+    assert_ok(ash_lock_collection_open(s->f->store, &o, locks, &err), &err);
+    assert_ok(ash_tree_get(s->f->tree, path, NULL, NULL, &e, &err), &err);
+    assert_ok(ash_lock_new(*locks, ash_tree_entry_id(e), NULL, &lock, &err), &err);
+    ash_tree_entry_free(e);
+    return lock;
+}
+
+static void test_programs(void **state)
+{
+    share *s = *state;
+    ash_lock_collection *locks = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    support_folder(s->f, "d");
+    support_put_text(s->f, "d/a", "x");
+    ash_lock *lock = lock_of(s, &locks, "d/a");
+    /* What a client has, no program gets. */
+    key k = take(s, "/d/a", NULL, EXCLUSIVE, 200);
+    assert_int_equal(ash_lock_obtain_write(lock, &err), ASH_ELOCKED);
+    share_expect(s, "UNLOCK /d/a", k.unlock, NULL, 204);
+    /* And the other way round. */
+    assert_ok(ash_lock_obtain_write(lock, &err), &err);
+    take(s, "/d/a", NULL, EXCLUSIVE, 423);
+    share_expect(s, "PUT /d/a", NULL, "y", 423);
+    share_expect(s, "DELETE /d/a", NULL, NULL, 423);
+    share_expect(s, "DELETE /d", NULL, NULL, 423);
+    share_expect(s, "MOVE /d", "Destination: /e\n", NULL, 423);
+    assert_ok(ash_lock_release(lock, &err), &err);
+    share_expect(s, "PUT /d/a", NULL, "y", 204);
+    ash_lock_free(lock);
+    ash_lock_collection_close(locks);
+}
+
+/* A program takes it while the bytes are on their way: nothing of them becomes visible. */
+static void test_taken_meanwhile(void **state)
+{
+    share *s = *state;
+    ash_lock_collection *locks = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    support_put_text(s->f, "a", "x");
+    ash_lock *lock = lock_of(s, &locks, "a");
+    visit *v = share_start(s, "PUT /a", NULL, 1);
+    assert_ok(ash_lock_obtain_write(lock, &err), &err);
+    visit_send(v, "y", 1);
+    visit_end(v);
+    visit_expect(v, 423);
+    visit_free(v);
+    support_expect_text(s->f, "a", "x");
+    ash_lock_free(lock);
+    ash_lock_collection_close(locks);
+}
+
+/* A lock that somebody broke is none. */
+static void test_broken(void **state)
+{
+    share *s = *state;
+    ash_lock_collection *locks = NULL;
+    ash_tree_entry *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    support_put_text(s->f, "a", "x");
+    ash_lock_free(lock_of(s, &locks, "a"));
+    key k = take(s, "/a", NULL, EXCLUSIVE, 200);
+    visit *v = share_start(s, "PUT /a", k.field, 1);
+    assert_ok(ash_tree_get(s->f->tree, "a", NULL, NULL, &e, &err), &err);
+    assert_ok(ash_lock_break(locks, ash_tree_entry_id(e), "test", &err), &err);
+    visit_send(v, "y", 1);
+    visit_end(v);
+    visit_expect(v, 423);
+    visit_free(v);
+    share_expect(s, "PUT /a", k.field, "y", 412);
+    support_expect_text(s->f, "a", "x");
+    share_expect(s, "PUT /a", NULL, "z", 204);
+    ash_tree_entry_free(e);
+    ash_lock_collection_close(locks);
+}
+
+static void test_gone(void **state)
+{
+    share *s = *state;
+    support_put_text(s->f, "a", "x");
+    key k = take(s, "/a", NULL, EXCLUSIVE, 200);
+    /* RFC 4918 §7.6: it does not move along. */
+    char *fields = ash__sprintf("%sDestination: /b\n", k.field);
+    share_expect(s, "MOVE /a", fields, NULL, 201);
+    ash__free(fields);
+    share_expect(s, "PUT /b", NULL, "y", 204);
+    k = take(s, "/b", NULL, EXCLUSIVE, 200);
+    share_expect(s, "DELETE /b", k.field, NULL, 204);
+    share_expect(s, "PUT /b", NULL, "z", 201);
+}
+
+static void test_if(void **state)
+{
+    share *s = *state;
+    support_put_text(s->f, "a", "x");
+    char *etag = share_etag(s, "/a");
+    char *fields = ash__sprintf("If: ([%s])\n", etag);
+    share_expect(s, "PUT /a", fields, "x", 204);
+    share_expect(s, "PUT /a", "If: ([\"other\"])\n", "y", 412);
+    share_expect(s, "PUT /a", "If: (Not [\"other\"])\n", "x", 204);
+    share_expect(s, "PUT /a", "If: ([\"other\"]) (Not <DAV:no-lock>)\n", "x", 204);
+    share_expect(s, "PUT /a", "If: (<DAV:no-lock>)\n", "y", 412);
+    share_expect(s, "PUT /a", "If: </a> ([\"other\"]) </none> (Not <x:y>)\n", "x", 204);
+    share_expect(s, "PUT /a", "If: ()\n", "y", 400);
+    share_expect(s, "PUT /a", "If: (<x:y>\n", "y", 400);
+    share_expect(s, "PUT /a", "If: nonsense\n", "y", 400);
+    char *many = ash__alloc(20000);
+    strcpy(many, "If: ");
+    for (int i = 0; i < 100; i++)
+        strcat(many, "(<x:y>) ");
+    strcat(many, "\n");
+    share_expect(s, "PUT /a", many, "y", 400);
+    support_expect_text(s->f, "a", "x");
+    ash__free(many);
+    ash__free(fields);
+    ash__free(etag);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_keeps_others_out, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_not_there, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_all_below, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_shared, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_time, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_outlives_the_server, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_programs, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_taken_meanwhile, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_broken, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_gone, share_setup, share_teardown),
+        cmocka_unit_test_setup_teardown(test_if, share_setup, share_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

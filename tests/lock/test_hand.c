@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Grants that outlive whoever asked for them. */
+#include "lock/support.h"
+
+#include "lock/hand.h"
+
+static ash_lock_hand take(fixture *f, bool write, int64_t life_ms)
+{
+    bson_value_t id = text_id("x");
+    ash_lock_hand hand = {0};
+    const ash_lock_wish wish = {&id, write, life_ms, NULL};
+    assert_ok(ash__lock_hand_take(f->c, &wish, &hand, &f->err), &f->err);
+    bson_value_destroy(&id);
+    return hand;
+}
+
+static void test_lock_hand__from_another_process(void **state)
+{
+    fixture *f = *state;
+    ash_lock_hand hand = take(f, true, 60000);
+    ash_lock_collection *other = fixture_reopen(f, NULL);
+    ash_lock *lock = open_lock(f, other, "x", NULL);
+    assert_int_equal(ash_lock_obtain_write(lock, &f->err), ASH_ELOCKED);
+    assert_ok(ash__lock_hand_renew(other, &hand, 120000, &f->err), &f->err);
+    bson_t *doc = lock_doc(f, "x");
+    assert_true(doc_int(doc, "expires") > now_ms() + 100000);
+    bson_destroy(doc);
+    assert_ok(ash__lock_hand_release(other, &hand, &f->err), &f->err);
+    assert_ok(ash_lock_obtain_write(lock, &f->err), &f->err);
+    /* It is over, and hurts nobody. */
+    assert_int_equal(ash__lock_hand_release(other, &hand, &f->err), ASH_ELOST);
+    assert_int_equal(ash__lock_hand_renew(other, &hand, 1000, &f->err), ASH_ELOST);
+    assert_true(ash_lock_is_held(lock));
+    ash_lock_free(lock);
+    ash_lock_collection_close(other);
+    ash__lock_hand_free(&hand);
+}
+
+static void test_lock_hand__readers(void **state)
+{
+    fixture *f = *state;
+    ash_lock_hand one = take(f, false, 60000), two = take(f, false, 60000);
+    bson_t *doc = lock_doc(f, "x");
+    assert_int_equal(doc_int(doc, "read_locks"), 2);
+    bson_destroy(doc);
+    assert_ok(ash__lock_hand_release(f->c, &one, &f->err), &f->err);
+    doc = lock_doc(f, "x");
+    assert_int_equal(doc_int(doc, "read_locks"), 1);
+    bson_destroy(doc);
+    assert_ok(ash__lock_hand_release(f->c, &two, &f->err), &f->err);
+    ash_lock *lock = open_lock(f, f->c, "x", NULL);
+    assert_ok(ash_lock_obtain_write(lock, &f->err), &f->err);
+    ash_lock_free(lock);
+    ash__lock_hand_free(&one);
+    ash__lock_hand_free(&two);
+}
+
+static void test_lock_hand__ends(void **state)
+{
+    fixture *f = *state;
+    ash_lock_hand hand = take(f, true, 700);
+    ash_lock *lock = open_lock(f, f->c, "x", NULL);
+    assert_int_equal(ash_lock_obtain_write(lock, &f->err), ASH_ELOCKED);
+    sleep_ms(1000);
+    assert_ok(ash_lock_obtain_write(lock, &f->err), &f->err);
+    assert_int_equal(ash__lock_hand_renew(f->c, &hand, 1000, &f->err), ASH_ELOST);
+    ash_lock_free(lock);
+    ash__lock_hand_free(&hand);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LOCK_TEST(test_lock_hand__from_another_process),
+        LOCK_TEST(test_lock_hand__readers),
+        LOCK_TEST(test_lock_hand__ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
