@@ -10,7 +10,6 @@ static ash_lock_hand take(fixture *f, bool write, int64_t life_ms)
     ash_lock_hand hand = {0};
     const ash_lock_wish wish = {&id, write, life_ms, NULL};
     assert_ok(ash__lock_hand_take(f->c, &wish, &hand, &f->err), &f->err);
-    bson_value_destroy(&id);
     return hand;
 }
 
