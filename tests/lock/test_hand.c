@@ -17,7 +17,7 @@ static void test_lock_hand__from_another_process(void **state)
 {
     fixture *f = *state;
     ash_lock_hand hand = take(f, true, 60000);
-    ash_lock_collection *other = fixture_reopen(f, NULL);
+    ash_lock_collection *other = fixture_reopen(f, &f->opts);
     ash_lock *lock = open_lock(f, other, "x", NULL);
     assert_int_equal(ash_lock_obtain_write(lock, &f->err), ASH_ELOCKED);
     assert_ok(ash__lock_hand_renew(other, &hand, 120000, &f->err), &f->err);
