@@ -95,6 +95,39 @@ PY
     stop_server
 }
 
+# Many at once are bounded, and those that went give their places back.
+case_crowd() {
+    start_http "$scratch/crowd"
+    python3 - "$http" <<'PY'
+import socket, sys, time, urllib.parse
+u = urllib.parse.urlparse(sys.argv[1])
+def begin(path, length, more=""):
+    s = socket.create_connection((u.hostname, u.port))
+    s.sendall(f"PUT {u.path}{path} HTTP/1.1\r\nHost: {u.netloc}\r\n{more}Content-Length: {length}\r\n\r\nx".encode())
+    return s
+crowd = [begin(f"/buckets/test/fs/name/n{i}", 100000) for i in range(60)]
+time.sleep(1)
+refused = 0
+for s in crowd:
+    s.setblocking(False)
+    try:
+        refused += s.recv(100).startswith(b"HTTP/1.1 503")
+    except BlockingIOError:
+        pass
+assert refused == 28, refused
+for s in crowd:
+    s.close()
+for _ in range(100):
+    s = begin("/buckets/test/fs/name/after", 1, "Connection: close\r\n")
+    if s.recv(100).startswith(b"HTTP/1.1 201"):
+        break
+    time.sleep(0.05)
+else:
+    raise SystemExit("no place is given back")
+PY
+    stop_server
+}
+
 case_objects() {
     start_http "$scratch/objects"
     head -c 700000 /dev/urandom >"$scratch/large"

@@ -170,6 +170,7 @@ static void release(ash_exchange *x)
     /* The connection went: what came of the last part is kept, too. */
     if (x->status == 0 && p->waiting.len > 0)
         ash__site_upload_append(p->site->uploads, &p->u, p->waiting.data, p->waiting.len, &err);
+    ash__site_upload_leave(p->site->uploads);
     ash__buffer_release(&p->waiting);
     ash__site_upload_release(&p->u);
     ash__free(p);
@@ -272,6 +273,9 @@ static void begin_patch(ash_site *s, ash_exchange *x, ash_site_upload *u)
                offset != u->offset) {
         ash__answer_field(x, "Upload-Offset", "%lld", (long long)u->offset);
         ash__answer_text(x, 409, "the upload stands at %lld", (long long)u->offset);
+    } else if (!ash__site_upload_enter(s->uploads)) {
+        ash__answer_field(x, "Retry-After", "2");
+        ash__answer_text(x, 503, "bytes of %d uploads come already", (int)ASH_UPLOADS_AT_ONCE);
     } else {
         patching *p = ash__new(patching);
         p->site = s;

@@ -17,7 +17,8 @@ enum {
     ASH_UPLOAD_TOKEN_BYTES = 33,
     ASH_UPLOAD_PART_BYTES = 1024 * 1024,
     ASH_UPLOAD_DAYS = 7,
-    ASH_UPLOADS_MAX = 1000
+    ASH_UPLOADS_MAX = 1000,
+    ASH_UPLOADS_AT_ONCE = 64 /* whose bytes come now: each holds a part in memory */
 };
 
 typedef struct ash_site_upload {
@@ -33,6 +34,10 @@ int ash__site_uploads_new(ash_site *site, ash_error *err);
 void ash__site_uploads_free(ash_site *site);
 
 /* ---- uploads_store.c ---- */
+
+/* One more whose bytes come; false: there are enough.  Counted out when it ends. */
+bool ash__site_upload_enter(ash_site_uploads *s);
+void ash__site_upload_leave(ash_site_uploads *s);
 
 /* Gives it a token.  ASH_EBUSY: there are ASH_UPLOADS_MAX. */
 int ash__site_upload_create(ash_site_uploads *s, ash_site_upload *u, ash_error *err);

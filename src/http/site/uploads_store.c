@@ -12,6 +12,7 @@ struct ash_site_uploads {
     ash_store *store;
     ash_collection *facts, *parts;
     atomic_bool prepared; /* the indexes are there */
+    _Atomic int32_t entered;
 };
 
 int ash__site_uploads_new(ash_site *site, ash_error *err)
@@ -39,6 +40,19 @@ void ash__site_upload_release(ash_site_upload *u)
     ash__free(u->path);
     ash__free(u->type);
     memset(u, 0, sizeof *u);
+}
+
+bool ash__site_upload_enter(ash_site_uploads *s)
+{
+    if (atomic_fetch_add(&s->entered, 1) < ASH_UPLOADS_AT_ONCE)
+        return true;
+    ash__site_upload_leave(s);
+    return false;
+}
+
+void ash__site_upload_leave(ash_site_uploads *s)
+{
+    atomic_fetch_sub(&s->entered, 1);
 }
 
 /* ---- making ---- */

@@ -13,6 +13,8 @@ enum { LIST_FILES = 1000, MAX_FILES = 10000 };
 
 /* One request: its bucket, and what is done in it. */
 typedef struct visit {
+    ash_http_stores *stores;
+    bool counted; /* among its uploads */
     ash_bucket *bucket;
     char *db, *name;
     ash_cursor *cursor; /* of a listing */
@@ -25,6 +27,8 @@ typedef struct visit {
 
 static void free_visit(visit *v)
 {
+    if (v->counted)
+        ash__stores_count_out(v->stores);
     ash_upload_free(v->upload);
     ash_download_free(v->download);
     ash_file_free(v->file);
@@ -234,8 +238,11 @@ static void begin_upload(visit *v, ash_exchange *x, char *filename)
     const char *none_match = ash__head_field(x->head, "If-None-Match");
     const char *type = ash__head_field(x->head, "Content-Type");
     bool bad;
-    bson_t *metadata = metadata_of(x, &bad);
     v->filename = filename;
+    v->counted = ash__stores_count_in(v->stores, x);
+    if (!v->counted)
+        return;
+    bson_t *metadata = metadata_of(x, &bad);
     o.metadata = metadata;
     if (none_match != NULL && strcmp(none_match, "*") == 0)
         o.condition = ASH_PUT_IF_ABSENT;
@@ -349,6 +356,7 @@ void ash__buckets_begin(void *ctx, ash_exchange *x, const char *rest)
     ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
     ash_error err = ASH_ERROR_INIT;
     visit *v = ash__new(visit);
+    v->stores = s;
     x->state = v;
     x->release = release;
     v->db = ash__stores_next_name(&rest);

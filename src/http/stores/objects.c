@@ -12,6 +12,7 @@ enum { MAX_CONFIG_BYTES = 64 * 1024 };
 
 typedef struct visit {
     ash_http_stores *stores;
+    bool counted; /* among its uploads */
     char *store_name;
     ash_object_store *store;
     ash_object_listing *listing;
@@ -26,6 +27,8 @@ typedef struct visit {
 
 static void free_visit(visit *v)
 {
+    if (v->counted)
+        ash__stores_count_out(v->stores);
     ash_object_writer_free(v->writer);
     ash_object_reader_free(v->reader);
     ash_object_listing_free(v->listing);
@@ -384,7 +387,8 @@ static void begin_put(visit *v, ash_exchange *x)
     meta.name = v->name;
     meta.description = description;
     meta.content_type = ash__head_field(x->head, "Content-Type");
-    if (read_conditions(x, &o)) {
+    v->counted = read_conditions(x, &o) && ash__stores_count_in(v->stores, x);
+    if (v->counted) {
         if (ash_object_store_open_writer(v->store, &meta, &o, NULL, &v->writer, &err) != 0)
             answer_change(x, &err);
         x->take = take;

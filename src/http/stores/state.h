@@ -13,6 +13,7 @@ struct ash_http_stores {
     ash_store *store;
     ash_object_manager *objects;
     ash_site_annex annexes[3];
+    _Atomic int32_t uploads; /* at a time: each holds up to 8 MiB */
 };
 
 /* A path's next name: the caller frees; NULL at the end.  *rest is moved behind it. */
@@ -23,6 +24,10 @@ bool ash__stores_number(ash_exchange *x, const char *name, int64_t min, int64_t 
                         int64_t *value);
 /* 0 or 1; -1: x is answered. */
 int ash__stores_flag(ash_exchange *x, const char *name);
+/* One more upload, if there are not too many: else x is answered.  Each that got in is counted out
+ * in its release. */
+bool ash__stores_count_in(ash_http_stores *s, ash_exchange *x);
+void ash__stores_count_out(ash_http_stores *s);
 /* 405 with Allow. */
 void ash__stores_refuse_method(ash_exchange *x, const char *allowed);
 /* An object of JSON, with a newline. */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,23 @@ int ash__stores_flag(ash_exchange *x, const char *name)
     if (flag < 0)
         ash__answer_text(x, 400, "`%s` is true or false", name);
     return flag;
+}
+
+enum { MAX_UPLOADS = 32 };
+
+bool ash__stores_count_in(ash_http_stores *s, ash_exchange *x)
+{
+    if (atomic_fetch_add(&s->uploads, 1) < MAX_UPLOADS)
+        return true;
+    atomic_fetch_sub(&s->uploads, 1);
+    ash__answer_field(x, "Retry-After", "2");
+    ash__answer_text(x, 503, "there are %d uploads at once already", (int)MAX_UPLOADS);
+    return false;
+}
+
+void ash__stores_count_out(ash_http_stores *s)
+{
+    atomic_fetch_sub(&s->uploads, 1);
 }
 
 void ash__stores_refuse_method(ash_exchange *x, const char *allowed)
