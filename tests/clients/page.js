@@ -217,7 +217,7 @@ const cases = {
     await mkcol('l');
     await put('l/held.txt', 'x');
     const answer = await fetch(url + 'l/held.txt', {method: 'LOCK', headers: {Timeout: 'Second-600'}, body:
-      '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner>ann</owner></lockinfo>'});
+      '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner>desk</owner></lockinfo>'});
     ok('locked', answer.status === 200);
     await page.goto(url + 'l/');
     await row(page, 'held.txt').locator('.lock').waitFor();
@@ -225,7 +225,7 @@ const cases = {
     await page.getByText('is locked').first().waitFor();
     ok('still there', await there('l/held.txt'));
     await choose(page, 'held.txt', 'Break the lock');
-    await page.getByRole('dialog').getByText('ann has').waitFor();
+    await page.getByRole('dialog').getByText('desk has').waitFor();
     await page.getByRole('button', {name: 'Break it'}).click();
     await row(page, 'held.txt').locator('.lock').waitFor({state: 'detached'});
     await put('l/held.txt', 'y');

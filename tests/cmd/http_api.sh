@@ -126,9 +126,9 @@ case_changing() {
 case_locks() {
     start_http "$scratch/locks"
     put /l x
-    says 200 -X LOCK --data '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner><href>ann</href></owner></lockinfo>' "$http/l"
+    says 200 -X LOCK --data '<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner><href>desk</href></owner></lockinfo>' "$http/l"
     get 200 locks path=/
-    [ "$(what '[(l["path"], l["kind"], l["owner"], l["webdav"]) for l in a["locks"]]')" = "[('/l', 'exclusive', 'ann', True)]" ]
+    [ "$(what '[(l["path"], l["kind"], l["owner"], l["webdav"]) for l in a["locks"]]')" = "[('/l', 'exclusive', 'desk', True)]" ]
     for call in delete 'move","to":"/m' 'copy","to":"/l'; do
         case "$call" in
         delete) post 423 delete '{"path": "/l"}' ;;

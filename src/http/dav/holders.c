@@ -38,7 +38,7 @@ static char decode(const char *text, size_t *len)
     return 0;
 }
 
-/* Without its tags: `<D:href>ann &amp; bob</D:href>` is "ann & bob". */
+/* Without its tags: `<D:href>desk &amp; chair</D:href>` is "desk & chair". */
 static char *plain_text(const char *xml)
 {
     char *out = ash__alloc(strlen(xml) + 1);

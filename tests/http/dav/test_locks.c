@@ -10,7 +10,7 @@
 
 #define EXCLUSIVE                                                                                  \
     "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/>" \
-    "</D:locktype><D:owner>ann</D:owner></D:lockinfo>"
+    "</D:locktype><D:owner>desk</D:owner></D:lockinfo>"
 #define SHARED                                                                                     \
     "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/>"    \
     "</D:locktype></D:lockinfo>"
