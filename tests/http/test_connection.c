@@ -95,7 +95,7 @@ static void test_keeps_the_connection(void **state)
     static const char one[] = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
     for (int i = 0; i < 3; i++) {
         web_send(fd, one, sizeof one - 1);
-        char *answer = web_read(fd, 200, NULL);
+        char *answer = web_read_until(fd, "hello\n");
         assert_string_equal(body_of(answer), "hello\n");
         assert_null(strstr(answer, "Connection: close"));
         ash__free(answer);
@@ -120,7 +120,7 @@ static void test_pieces(void **state)
         if (i % 16 == 0)
             ash__clock_sleep_ms(1);
     }
-    answer = web_read(fd, 5000, NULL);
+    answer = web_read(fd, 30000, NULL);
     assert_int_equal(times(answer, "HTTP/1.1 200 OK"), 3);
     ash__free(answer);
     close(fd);
@@ -133,11 +133,11 @@ static void test_continue(void **state)
     static const char head[] =
         "PUT /echo HTTP/1.1\r\n" CLOSE "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n";
     web_send(fd, head, sizeof head - 1);
-    char *answer = web_read(fd, 200, NULL);
+    char *answer = web_read_until(fd, "\r\n\r\n");
     assert_string_equal(answer, "HTTP/1.1 100 Continue\r\n\r\n");
     ash__free(answer);
     web_send(fd, "ok", 2);
-    answer = web_read(fd, 5000, NULL);
+    answer = web_read(fd, 30000, NULL);
     assert_string_equal(body_of(answer), "ok");
     ash__free(answer);
     close(fd);
@@ -146,7 +146,7 @@ static void test_continue(void **state)
     static const char refused[] =
         "PUT /refuse HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
     web_send(fd, refused, sizeof refused - 1);
-    answer = web_read(fd, 5000, NULL);
+    answer = web_read(fd, 30000, NULL);
     assert_memory_equal(answer, "HTTP/1.1 409", 12);
     ash__free(answer);
     close(fd);
@@ -161,7 +161,7 @@ static void test_large(void **state)
     static const char ask[] = "GET /bytes?n=50000000 HTTP/1.1\r\n" CLOSE "\r\n";
     web_send(fd, ask, sizeof ask - 1);
     ash__clock_sleep_ms(100);
-    char *answer = web_read(fd, 5000, &len);
+    char *answer = web_read(fd, 30000, &len);
     assert_int_equal(len - (size_t)(body_of(answer) - answer), 50000000);
     ash__free(answer);
     close(fd);
@@ -170,7 +170,7 @@ static void test_large(void **state)
     web_send(fd, put, sizeof put - 1);
     char *data = ash__alloc(50000000);
     web_send(fd, data, 50000000);
-    answer = web_read(fd, 5000, NULL);
+    answer = web_read(fd, 30000, NULL);
     assert_string_equal(body_of(answer), "50000000\n");
     ash__free(answer);
     ash__free(data);
@@ -186,7 +186,7 @@ static void test_refused_late(void **state)
     char *data = ash__alloc(20000000);
     web_send(fd, put, sizeof put - 1);
     web_send(fd, data, 20000000);
-    char *answer = web_read(fd, 5000, NULL);
+    char *answer = web_read(fd, 30000, NULL);
     assert_memory_equal(answer, "HTTP/1.1 409", 12);
     ash__free(answer);
     ash__free(data);
@@ -213,11 +213,11 @@ static void test_later(void **state)
     int fd = web_connect(w);
     static const char ask[] = "GET /later HTTP/1.1\r\n" CLOSE "\r\n";
     web_send(fd, ask, sizeof ask - 1);
-    char *answer = web_read(fd, 200, NULL);
+    char *answer = web_read_until(fd, "one\r\n");
     assert_string_equal(body_of(answer), "3\r\none\r\n");
     ash__free(answer);
     web_wake();
-    answer = web_read(fd, 5000, NULL);
+    answer = web_read(fd, 30000, NULL);
     assert_string_equal(answer, "3\r\ntwo\r\n0\r\n\r\n");
     ash__free(answer);
     close(fd);
@@ -230,7 +230,7 @@ static void test_later_gone(void **state)
     int fd = web_connect(w);
     static const char ask[] = "GET /later HTTP/1.1\r\nHost: a\r\n\r\n";
     web_send(fd, ask, sizeof ask - 1);
-    ash__free(web_read(fd, 100, NULL));
+    ash__free(web_read_until(fd, "one\r\n"));
     int before = web_released();
     close(fd);
     for (int i = 0; i < 500 && web_released() == before; i++)
@@ -313,7 +313,7 @@ static void test_stop(void **state)
     ash__clock_sleep_ms(50);
     assert_int_equal(pthread_create(&stopper, NULL, stop_later, w.server), 0);
     ash__clock_sleep_ms(300);
-    char *answer = web_read(fd, 5000, &len);
+    char *answer = web_read(fd, 30000, &len);
     assert_int_equal(len - (size_t)(body_of(answer) - answer), 30000000);
     ash__free(answer);
     pthread_join(stopper, NULL);

@@ -116,10 +116,10 @@ static void test_slow_head(void **state)
     const web *w = *state;
     int fd = web_connect(w);
     web_send(fd, "GET /hel", 8);
-    assert_in_range(closed_after(fd), 300, 5000);
+    assert_in_range(closed_after(fd), 300, 60000);
     close(fd);
     fd = web_connect(w);
-    assert_in_range(closed_after(fd), 600, 6000); /* says nothing at all */
+    assert_in_range(closed_after(fd), 600, 60000); /* says nothing at all */
     close(fd);
 }
 
@@ -132,7 +132,7 @@ static void test_slow_body(void **state)
     web_send(fd, head, sizeof head - 1);
     /* A byte now and then is no progress. */
     int64_t begun = ash__clock_ms();
-    while (ash__clock_ms() - begun < 15000 && web_released() == released) {
+    while (ash__clock_ms() - begun < 60000 && web_released() == released) {
         web_send(fd, "x", 1);
         ash__clock_sleep_ms(50);
     }
@@ -148,7 +148,7 @@ static void test_slow_reader(void **state)
     int fd = web_connect(w);
     static const char ask[] = "GET /bytes?n=500000000 HTTP/1.1\r\nHost: a\r\n\r\n";
     web_send(fd, ask, sizeof ask - 1);
-    for (int i = 0; i < 1000 && web_released() == released; i++)
+    for (int i = 0; i < 6000 && web_released() == released; i++)
         ash__clock_sleep_ms(10);
     assert_int_equal(web_released(), released + 1);
     close(fd);

@@ -217,11 +217,26 @@ char *web_read(int fd, int timeout_ms, size_t *len)
     return (char *)ash__buffer_detach(&all);
 }
 
+char *web_read_until(int fd, const char *text)
+{
+    ash_buffer all = ASH_BUFFER_INIT;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    char data[4096];
+    while (strstr(ash__buffer_text(&all), text) == NULL && poll(&p, 1, 30000) > 0) {
+        ssize_t n = recv(fd, data, sizeof data, 0);
+        if (n <= 0)
+            break;
+        ash__buffer_append(&all, data, (size_t)n);
+    }
+    ash__buffer_append_byte(&all, 0);
+    return (char *)ash__buffer_detach(&all);
+}
+
 char *web_ask(const web *w, const char *text)
 {
     int fd = web_connect(w);
     web_send(fd, text, strlen(text));
-    char *answer = web_read(fd, 5000, NULL);
+    char *answer = web_read(fd, 30000, NULL);
     close(fd);
     return answer;
 }

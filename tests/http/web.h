@@ -31,6 +31,8 @@ int web_connect(const web *w);
 void web_send(int fd, const char *data, size_t len);
 /* All until the other side closes or nothing came for timeout_ms; the caller frees. */
 char *web_read(int fd, int timeout_ms, size_t *len);
+/* Until what came has the text in it, at most some seconds; the caller frees. */
+char *web_read_until(int fd, const char *text);
 /* Connects, sends, reads until the end, closes. */
 char *web_ask(const web *w, const char *text);
 
