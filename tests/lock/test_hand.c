@@ -57,10 +57,10 @@ static void test_lock_hand__readers(void **state)
 static void test_lock_hand__ends(void **state)
 {
     fixture *f = *state;
-    ash_lock_hand hand = take(f, true, 700);
+    ash_lock_hand hand = take(f, true, 3000);
     ash_lock *lock = open_lock(f, f->c, "x", NULL);
     assert_int_equal(ash_lock_obtain_write(lock, &f->err), ASH_ELOCKED);
-    sleep_ms(1000);
+    sleep_ms(3500);
     assert_ok(ash_lock_obtain_write(lock, &f->err), &f->err);
     assert_int_equal(ash__lock_hand_renew(f->c, &hand, 1000, &f->err), ASH_ELOST);
     ash_lock_free(lock);

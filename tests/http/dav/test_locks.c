@@ -124,12 +124,12 @@ static void test_time(void **state)
 {
     share *s = *state;
     support_put_text(s->f, "a", "x");
-    key k = take(s, "/a", "Timeout: Second-1\n", EXCLUSIVE, 200);
+    key k = take(s, "/a", "Timeout: Second-3\n", EXCLUSIVE, 200);
     visit *v = share_ask(s, "LOCK /a", k.field, NULL);
     visit_expect(v, 200);
     assert_non_null(strstr(ash__buffer_text(&v->body), "Second-600"));
     visit_free(v);
-    ash__clock_sleep_ms(1300);
+    ash__clock_sleep_ms(3500);
     share_expect(s, "PUT /a", NULL, "y", 423);
     share_expect(s, "UNLOCK /a", k.unlock, NULL, 204);
     k = take(s, "/a", "Timeout: Infinite, Second-4100000000\n", EXCLUSIVE, 200);
