@@ -389,6 +389,9 @@ typedef struct ash_engine_stats {
 } ash_engine_stats;
 /* ASH_ECORRUPT: what the metadata would have told is missing, the rest is there. */
 int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err);
+/* Bytes of the file system that the folder is on, and those of them that may still be written;
+ * false: it does not say. */
+bool ash__engine_room(const ash_engine *e, uint64_t *total, uint64_t *available);
 
 /* What is known of damage to the metadata: what the last census of this run found (census.h). */
 typedef struct ash_damage {

@@ -232,6 +232,10 @@ case_health_and_metrics() {
     if command -v promtool >/dev/null; then
         promtool check metrics <"$scratch/body"
     fi
+    # How much room there is, as file managers ask.
+    says 207 -X PROPFIND -H 'Depth: 0' -d '<propfind xmlns="DAV:"><prop><quota-available-bytes/><quota-used-bytes/></prop></propfind>' "$http/"
+    grep -q '<D:quota-available-bytes>[1-9][0-9]*<' "$scratch/body"
+    grep -q '<D:quota-used-bytes>[0-9]*<' "$scratch/body"
     # A file of that name comes first.
     put /health mine
     says 200 "$http/health"

@@ -65,6 +65,16 @@ static int db_stats(ash_snapshot *snap, const char *db, int64_t scale, ash_build
     return rc;
 }
 
+/* As MongoDB's: what others may not use either counts as used. */
+static void append_room(const ash_embedded *s, int64_t scale, ash_builder *b)
+{
+    uint64_t total, available;
+    if (!ash__engine_room(s->engine, &total, &available))
+        return;
+    ash__builder_double(b, "fsUsedSize", (double)(total - available) / (double)scale);
+    ash__builder_double(b, "fsTotalSize", (double)total / (double)scale);
+}
+
 static int append_index_sizes(ash_snapshot *snap, const ash_coll *c, int64_t scale, ash_builder *b,
                               ash_error *err)
 {
@@ -173,9 +183,10 @@ int ash__embedded_stats(ash_store *store, ash_ns ns, int64_t scale, const ash_op
     int rc = ns.db != NULL ? ash__reading_begin(s, op, &reading, err) : 0;
     if (rc == 0 && ns.db == NULL)
         rc = store_stats(s, scale, &b, err);
-    else if (rc == 0 && ns.coll == NULL)
+    else if (rc == 0 && ns.coll == NULL) {
         rc = db_stats(reading.snap, ns.db, scale, &b, err);
-    else if (rc == 0)
+        append_room(s, scale, &b);
+    } else if (rc == 0)
         rc = coll_stats(reading.snap, ns, scale, &b, err);
     ash__reading_end(&reading);
     ash__builder_end(&b);
