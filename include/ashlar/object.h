@@ -626,7 +626,8 @@ typedef struct ash_object_sweep_report {
     int64_t tombstones; /* … what was left of deleted ones */
 } ash_object_sweep_report;
 #define ASH_OBJECT_SWEEP_REPORT_INIT ASH_OPTIONS_INIT(ash_object_sweep_report)
-/* Safe beside everybody else.  Sealed stores, too. */
+/* Safe beside everybody else: a put that was silent for longer than min_age_s keeps its bytes, or
+ * fails (ASH_ECONFLICT) before anybody sees its object.  Sealed stores, too. */
 int ash_object_store_sweep(ash_object_store *s, const ash_object_sweep_options *opts,
                            const ash_op *op, ash_object_sweep_report *report, ash_error *err);
 

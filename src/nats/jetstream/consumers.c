@@ -271,12 +271,17 @@ static ash_jsd_error check_request(const ash_jsd_request *r, const ash_json *con
     return check_delivery(config);
 }
 
-/* A consumer of that name makes way: what its client forgot of it, it makes again. */
-static ash_jsd_error enter(ash_jsd_client *c, ash_jsd_consumer *k)
+/* A consumer of that name makes way: what its client forgot of it, it makes again.  It goes before
+ * the new one's watch begins, which may need its place. */
+static void make_way(ash_jsd_client *c, const ash_jsd_consumer *k)
 {
     ash_jsd_consumer *old = ash__jsd_consumer_find(c, k->stream, k->name);
     if (old != NULL)
         ash__jsd_consumer_end(c, old, NULL);
+}
+
+static ash_jsd_error enter(ash_jsd_client *c, ash_jsd_consumer *k)
+{
     if (c->consumer_count >= ASH_JSD_CONSUMERS || !ash__jsd_consumers_have_room(c, k->bytes))
         return ASH_JSD_TOO_MANY_CONSUMERS;
     k->next = c->consumers;
@@ -314,8 +319,10 @@ void ash__jsd_consumer_create(ash_jsd_request *r)
     }
     describe(k, r, config);
     error = is_name(k->name) && k->bytes < ASH_JSD_MESSAGE_BYTES ? ASH_JSD_OK : ASH_JSD_BAD_REQUEST;
-    if (error == ASH_JSD_OK)
+    if (error == ASH_JSD_OK) {
+        make_way(r->client, k);
         rc = open_source(r, &source, k, &err);
+    }
     if (rc != 0)
         error = error_of_source(r->client, rc);
     if (error == ASH_JSD_OK)

@@ -58,7 +58,8 @@ typedef struct ash_jsd_client {
     uint64_t id; /* of all that ever came */
     struct ash_jsd_consumer *consumers;
     int consumer_count;
-    char *renamed; /* the meta subject that the last rename left, which its client purges next */
+    char *renamed; /* the meta subject that the last rename left, which its client purges … */
+    int64_t renamed_ms; /* … soon after this, monotonic (purge.c) */
 } ash_jsd_client;
 
 /* Bounds a call that a client waits for. */
@@ -68,5 +69,11 @@ ash_op ash__jsd_op(void);
 bool ash__jsd_publish(ash_jsd_client *c, const ash_nats_message *m);
 /* A request to $JS.API.…; false: nobody serves it. */
 bool ash__jsd_api(ash_jsd_client *c, const ash_nats_message *m);
+
+/* The client has renamed what that meta subject had; the purge that follows has nothing left to do.
+ * subject is taken over. */
+void ash__jsd_renamed(ash_jsd_client *c, char *subject);
+/* It did something with that subject, and knows what is there: a purge that follows is meant. */
+void ash__jsd_renamed_is_over(ash_jsd_client *c, const char *subject);
 
 #endif

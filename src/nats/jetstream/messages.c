@@ -205,6 +205,7 @@ static int find(ash_jsd_request *r, const char *subject, bool last, uint64_t fro
     int rc = 0;
     switch (ash__jsd_filter_read(r->store, subject, &name)) {
     case ASH_JSD_META:
+        ash__jsd_renamed_is_over(r->client, subject);
         rc = find_meta(r->bound, name, last ? 0 : from, &op, out, err);
         break;
     case ASH_JSD_METAS:

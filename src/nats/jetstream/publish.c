@@ -95,10 +95,8 @@ static int rename_to(change *c, const ash_object *holder)
     o.if_revision = holder->revision;
     ash_object_request r = {holder->name, &o, &c->op};
     int rc = ash__object_describe(c->store, &r, c->said, &c->result, &c->p->err);
-    if (rc == 0) {
-        ash__free(c->p->client->renamed);
-        c->p->client->renamed = ash__meta_subject(c->p->store, holder->name);
-    }
+    if (rc == 0)
+        ash__jsd_renamed(c->p->client, ash__meta_subject(c->p->store, holder->name));
     return rc;
 }
 
@@ -321,6 +319,7 @@ static int read_said(ash_jsd_publication *p, ash_object **out)
 static void take_meta(ash_jsd_publication *p)
 {
     ash_object *said = NULL;
+    ash__jsd_renamed_is_over(p->client, p->message->subject);
     if (ash__jsd_was_told(p))
         return;
     int rc = read_said(p, &said);

@@ -4,6 +4,7 @@
 #include "nats/jetstream/puts.h"
 #include "nats/jetstream/subject.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -24,14 +25,30 @@ static int purge_chunks(ash_jsd_request *r, const char *nuid, int64_t *purged, a
     return 0;
 }
 
-/* A rename left the name in its own commit; who has it by now is somebody else. */
+/* A rename left the name in its own commit, and clients purge it right after that: who has it by then
+ * is somebody else.  Some never do; what they purge of that name later is what they mean. */
+enum { PURGES_SOON_MS = 5000 };
+
+void ash__jsd_renamed(ash_jsd_client *c, char *subject)
+{
+    ash__free(c->renamed);
+    c->renamed = subject;
+    c->renamed_ms = ash__clock_ms();
+}
+
+void ash__jsd_renamed_is_over(ash_jsd_client *c, const char *subject)
+{
+    if (c->renamed == NULL || strcmp(c->renamed, subject) != 0)
+        return;
+    ash__free(c->renamed);
+    c->renamed = NULL;
+}
+
 static bool was_renamed(ash_jsd_client *c, const char *subject)
 {
-    bool was = c->renamed != NULL && strcmp(c->renamed, subject) == 0;
-    if (was) {
-        ash__free(c->renamed);
-        c->renamed = NULL;
-    }
+    bool was = c->renamed != NULL && strcmp(c->renamed, subject) == 0 &&
+               ash__clock_ms() - c->renamed_ms < PURGES_SOON_MS;
+    ash__jsd_renamed_is_over(c, subject);
     return was;
 }
 

@@ -9,7 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ID_BYTES = 64, DRAIN_MS = 200, LOOK_MS = 2000, LONG_PUT_MS = 60000 };
+enum {
+    ID_BYTES = 64,
+    DRAIN_MS = 200,
+    LOOK_MS = 2000,
+    LONG_PUT_MS = 5000, /* from then on it is worth a request to count what is stored */
+    SILENCE_MS = 500    /* less than the age of which any sweep takes chunks */
+};
 
 typedef struct slot {
     natsMsg *message;
@@ -29,11 +35,28 @@ struct ash_js_chunks {
     uint64_t first, next;                /* first that is in flight, first that was not sent */
     size_t in_flight;                    /* bytes */
     uint64_t last;                       /* sequence of the chunk before `first` */
-    bool mended;
+    natsMsg *latest;                     /* that chunk, unless there is none yet … */
+    size_t latest_len;                   /* … and its bytes */
+    int attempts;                        /* how often a chunk was stored again under another id */
+    int64_t active_ms, active_wall_ms;   /* when something was sent last */
+    bool doubtful;                       /* what is stored has to be counted */
     natsMsg *looked[ASH_JS_LOOKS];
     int64_t began_ms;
     uint64_t denials;
 };
+
+static void note_activity(ash_js_chunks *c)
+{
+    c->active_ms = ash__clock_ms();
+    c->active_wall_ms = ash__clock_wall_ms();
+}
+
+/* A machine that slept knows it by the wall clock alone. */
+static bool was_silent(const ash_js_chunks *c)
+{
+    return ash__clock_ms() - c->active_ms >= SILENCE_MS ||
+           ash__clock_wall_ms() - c->active_wall_ms >= SILENCE_MS;
+}
 
 static slot *slot_of(ash_js_chunks *c, uint64_t number)
 {
@@ -76,6 +99,7 @@ void ash__js_chunks_free(ash_js_chunks *c)
     natsInbox_Destroy(c->inbox);
     for (uint64_t n = c->first; n < c->next; n++)
         natsMsg_Destroy(slot_of(c, n)->message);
+    natsMsg_Destroy(c->latest);
     for (int i = 0; i < ASH_JS_LOOKS; i++)
         natsMsg_Destroy(c->looked[i]);
     ash__free(c->subject);
@@ -88,7 +112,7 @@ uint64_t ash__js_chunks_count(const ash_js_chunks *c)
     return c->next;
 }
 
-/* attempt > 0: the chunk was stored in a wrong place before. */
+/* attempt > 0: the chunk was stored before, and deleted; no two of a put are the same. */
 static natsStatus make_message(ash_js_chunks *c, uint64_t number, int attempt, const void *data,
                                size_t len, natsMsg **out)
 {
@@ -155,7 +179,9 @@ static void let_go(ash_js_chunks *c, bool *lost)
         }
         c->last = s->sequence;
         c->in_flight -= s->len;
-        natsMsg_Destroy(s->message);
+        natsMsg_Destroy(c->latest);
+        c->latest = s->message;
+        c->latest_len = s->len;
         *s = (slot){0};
         c->first++;
     }
@@ -196,6 +222,7 @@ static int send_until_stored(ash_js_chunks *c, natsMsg *message, const ash_op *o
 {
     int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
     while (true) {
+        note_activity(c);
         int rc = ash__js_publish(c->stream.js, message, op, ack, err);
         if (rc == 0 || !ash__js_is_passing(rc, ack->number))
             return rc;
@@ -214,12 +241,12 @@ static int mend_one(ash_js_chunks *c, uint64_t number, const ash_op *op, ash_err
     natsMsg *again = NULL;
     int rc = ack.sequence == 0 ? send_until_stored(c, s->message, op, &ack, err) : 0;
 
-    for (int attempt = 1; rc == 0 && ack.sequence <= c->last; attempt++) {
+    while (rc == 0 && ack.sequence <= c->last) {
         rc = ash__js_delete(&c->stream, ack.sequence, op, err);
         natsMsg_Destroy(again);
         again = NULL;
         natsStatus made =
-            make_message(c, number, attempt, natsMsg_GetData(s->message), s->len, &again);
+            make_message(c, number, ++c->attempts, natsMsg_GetData(s->message), s->len, &again);
         if (rc == 0 && made != NATS_OK)
             rc = ash__js_fail_status(made, "to publish", err);
         if (rc == 0)
@@ -236,7 +263,7 @@ static int mend(ash_js_chunks *c, const ash_op *op, ash_error *err)
     int64_t until = ash__clock_ms() + DRAIN_MS;
     int rc = 0;
 
-    c->mended = true;
+    c->doubtful = true;
     while (rc == 0 && ash__clock_ms() < until && c->first < c->next && !lost)
         rc = take_acks(c, DRAIN_MS / 4, &lost, err);
     while (rc == 0 && c->first < c->next) {
@@ -276,31 +303,6 @@ static int wait_for_room(ash_js_chunks *c, size_t room, uint64_t chunks, const a
     return rc;
 }
 
-int ash__js_chunks_put(ash_js_chunks *c, const void *data, size_t len, const ash_op *op,
-                       ash_error *err)
-{
-    natsMsg *message = NULL;
-    size_t room = len < ASH_JS_IN_FLIGHT_BYTES ? ASH_JS_IN_FLIGHT_BYTES - len : 0;
-    int rc = wait_for_room(c, room, ASH_JS_IN_FLIGHT_CHUNKS - 1, op, err);
-    if (rc != 0)
-        return rc;
-    natsStatus s = make_message(c, c->next, 0, data, len, &message);
-    /* Where the connection is gone for now, the message counts as lost. */
-    if (s == NATS_OK) {
-        *slot_of(c, c->next++) =
-            (slot){.message = message, .len = len, .sent_ms = ash__clock_coarse_ms()};
-        c->in_flight += len;
-        s = natsConnection_PublishMsg(c->stream.js->nc, message);
-        if (s == NATS_OK)
-            return 0;
-        if (s == NATS_MAX_PAYLOAD)
-            return ash__js_fail_status(s, "to publish", err);
-        return mend(c, op, err);
-    }
-    natsMsg_Destroy(message);
-    return ash__js_fail_status(s, "to publish", err);
-}
-
 /* How many messages the stream has of the subject, as the leader says. */
 static int count_stored(ash_js_chunks *c, const ash_op *op, uint64_t *out, ash_error *err)
 {
@@ -320,17 +322,92 @@ static int count_stored(ash_js_chunks *c, const ash_op *op, uint64_t *out, ash_e
     return rc;
 }
 
-int ash__js_chunks_settle(ash_js_chunks *c, const ash_op *op, ash_error *err)
+static int count_all(ash_js_chunks *c, const ash_op *op, ash_error *err)
 {
-    uint64_t stored = c->next;
-    int rc = wait_for_room(c, 0, 0, op, err);
-    /* After trouble, and after so long that somebody may have swept, we look rather than trust. */
-    if (rc == 0 && c->next > 0 && (c->mended || ash__clock_ms() - c->began_ms > LONG_PUT_MS))
-        rc = count_stored(c, op, &stored, err);
+    uint64_t stored = 0;
+    int rc = count_stored(c, op, &stored, err);
     if (rc == 0 && stored != c->next)
         rc = ash__fail(err, ASH_ECONFLICT,
-                       "the stream has %" PRIu64 " of the object's %" PRIu64 " chunks", stored,
-                       c->next);
+                       "the stream has %" PRIu64 " of the object's %" PRIu64
+                       " chunks: a sweep may have taken them for left ones",
+                       stored, c->next);
+    c->doubtful = rc != 0;
+    return rc;
+}
+
+/* ---- after a silence ---- */
+
+static int store_latest_again(ash_js_chunks *c, const ash_op *op, ash_error *err)
+{
+    natsMsg *again = NULL;
+    ash_js_ack ack = {0};
+    natsStatus made = make_message(c, c->next - 1, ++c->attempts, natsMsg_GetData(c->latest),
+                                   c->latest_len, &again);
+    if (made != NATS_OK)
+        return ash__js_fail_status(made, "to publish", err);
+    int rc = send_until_stored(c, again, op, &ack, err);
+    if (rc != 0) {
+        natsMsg_Destroy(again);
+        return rc;
+    }
+    c->last = ack.sequence;
+    natsMsg_Destroy(c->latest);
+    c->latest = again;
+    return 0;
+}
+
+/* Takes the last chunk out of the hands of any sweep, or learns that one was faster.  Who cannot
+ * delete from the stream counts, and a sweep cannot either. */
+static int break_silence(ash_js_chunks *c, const ash_op *op, ash_error *err)
+{
+    bool taken = false;
+    int rc = wait_for_room(c, 0, 0, op, err);
+    if (rc != 0 || c->next == 0 || !was_silent(c))
+        return rc;
+    c->doubtful = true;
+    rc = ash__js_take(&c->stream, c->last, op, &taken, err);
+    if (rc == 0 && taken)
+        rc = store_latest_again(c, op, err);
+    else if (rc == 0)
+        rc = count_all(c, op, err);
+    note_activity(c);
+    return rc;
+}
+
+int ash__js_chunks_put(ash_js_chunks *c, const void *data, size_t len, const ash_op *op,
+                       ash_error *err)
+{
+    natsMsg *message = NULL;
+    size_t room = len < ASH_JS_IN_FLIGHT_BYTES ? ASH_JS_IN_FLIGHT_BYTES - len : 0;
+    int rc = c->next > 0 && was_silent(c) ? break_silence(c, op, err) : 0;
+    if (rc == 0)
+        rc = wait_for_room(c, room, ASH_JS_IN_FLIGHT_CHUNKS - 1, op, err);
+    if (rc != 0)
+        return rc;
+    natsStatus s = make_message(c, c->next, 0, data, len, &message);
+    /* Where the connection is gone for now, the message counts as lost. */
+    if (s == NATS_OK) {
+        *slot_of(c, c->next++) =
+            (slot){.message = message, .len = len, .sent_ms = ash__clock_coarse_ms()};
+        c->in_flight += len;
+        note_activity(c);
+        s = natsConnection_PublishMsg(c->stream.js->nc, message);
+        if (s == NATS_OK)
+            return 0;
+        if (s == NATS_MAX_PAYLOAD)
+            return ash__js_fail_status(s, "to publish", err);
+        return mend(c, op, err);
+    }
+    natsMsg_Destroy(message);
+    return ash__js_fail_status(s, "to publish", err);
+}
+
+int ash__js_chunks_settle(ash_js_chunks *c, const ash_op *op, ash_error *err)
+{
+    int rc = break_silence(c, op, err);
+    /* After trouble, and after so long that somebody may have swept, we look rather than trust. */
+    if (rc == 0 && c->next > 0 && (c->doubtful || ash__clock_ms() - c->began_ms > LONG_PUT_MS))
+        rc = count_all(c, op, err);
     return rc;
 }
 

@@ -19,6 +19,11 @@
  *          ▼                                          ▼
  *       SETTLED                                    failed: the caller purges
  *
+ * A sweep takes chunks for those of somebody who died when the last of them is old.  It begins with
+ * that one and deletes it by its number.  So whoever was silent for a while deletes its last chunk
+ * and stores it again, before anything else: of the two deletions one finds its chunk, and the other
+ * side knows that it came too late.  After it the chunks are counted.
+ *
  * One thread at a time. */
 
 #include "object/jetstream/message.h"
@@ -43,7 +48,9 @@ enum { ASH_JS_LOOKS = 2 };
 void ash__js_chunks_look(ash_js_chunks *c, int which, const char *subject);
 /* The answer is the caller's; NULL: there is none. */
 natsMsg *ash__js_chunks_looked(ash_js_chunks *c, int which, const ash_op *op);
-/* All of them are stored and in order when it returns 0. */
+/* All of them are stored and in order when it returns 0, and no sweep takes them that respects ages
+ * of more than a second.  ASH_ECONFLICT: one has taken some.  May be called again, and is, right
+ * before they get an owner. */
 int ash__js_chunks_settle(ash_js_chunks *c, const ash_op *op, ash_error *err);
 /* Waits until nothing that was sent is under way any more, as far as can be known: before a purge. */
 void ash__js_chunks_quiesce(ash_js_chunks *c);

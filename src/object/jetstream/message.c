@@ -305,6 +305,31 @@ int ash__js_delete(const ash_js_stream *s, uint64_t sequence, const ash_op *op, 
     return ash__unless(ASH_ENOTFOUND, rc, &why, err);
 }
 
+int ash__js_take(const ash_js_stream *s, uint64_t sequence, const ash_op *op, bool *taken,
+                 ash_error *err)
+{
+    int64_t give_up = ash__clock_ms() + ASH_JS_PATIENCE_MS;
+    ash_buffer body = ASH_BUFFER_INIT;
+    char *verb = ash__sprintf("STREAM.MSG.DELETE.%s", s->name);
+    ash_error why = ASH_ERROR_INIT;
+    int number = 0, rc;
+
+    ash__buffer_printf(&body, "{\"seq\":%" PRIu64 ",\"no_erase\":true}", sequence);
+    do {
+        ash_js_answer got = {NULL, 0};
+        rc = ash__js_request_once(s->js, verb, &body, op, &got, &why);
+        number = got.number;
+        ash__json_free(got.json);
+    } while (rc != 0 && number != ASH_JS_DELETE_FAILED && ash__js_is_passing(rc, number) &&
+             ash__js_pause(op, give_up, NULL) == 0);
+    ash__buffer_release(&body);
+    ash__free(verb);
+    *taken = rc == 0;
+    if (number == ASH_JS_DELETE_FAILED || number == ASH_JS_SEQUENCE_NOT_FOUND)
+        return 0;
+    return ash__unless(0, rc, &why, err);
+}
+
 int ash__js_purge(const ash_js_stream *s, const char *subject, const ash_op *op, ash_error *err)
 {
     ash_buffer body = ASH_BUFFER_INIT;

@@ -74,6 +74,11 @@ int ash__js_publish(ash_js *js, natsMsg *message, const ash_op *op, ash_js_ack *
 
 /* 0 also where it is not there any more. */
 int ash__js_delete(const ash_js_stream *s, uint64_t sequence, const ash_op *op, ash_error *err);
+/* The same, and *taken says whether it was this call that deleted it: of several who take one message
+ * one at most is told so.  false also where the stream lets nobody delete, and where an answer got
+ * lost. */
+int ash__js_take(const ash_js_stream *s, uint64_t sequence, const ash_op *op, bool *taken,
+                 ash_error *err);
 /* All messages of a subject; 0 also where there are none. */
 int ash__js_purge(const ash_js_stream *s, const char *subject, const ash_op *op, ash_error *err);
 

@@ -4,8 +4,9 @@
  *   open_sink   asks what the name has now
  *   sink_write  chunks, several in flight
  *   sink_seal   all of them acknowledged, in order; and what the name had is known
- *   commit      the meta message, under the condition of what was looked at; who asked for no
- *               condition looks again when somebody else came first, and replaces that one
+ *   commit      the meta message, when no sweep has taken chunks meanwhile, under the condition of
+ *               what was looked at; who asked for no condition looks again when somebody else came
+ *               first, and replaces that one
  *   free        without a commit: the chunks go, unless the commit's outcome is not known */
 #include "object/jetstream/chunks.h"
 #include "object/jetstream/meta.h"
@@ -174,7 +175,10 @@ static int publish(sink *k, const ash_object *object, const ash_op *op, ash_obje
                                .object = object,
                                .expected = k->before.sequence,
                                .expires_ms = expires};
-        int rc = ash__js_meta_publish(k->store, &put, op, out, &k->unknown, err);
+        int rc = ash__js_chunks_settle(k->chunks, op, err);
+        if (rc != 0)
+            return rc;
+        rc = ash__js_meta_publish(k->store, &put, op, out, &k->unknown, err);
         if (rc != ASH_ECONFLICT || tries == MAX_CONFLICTS)
             return rc;
         rc = look_again(k, op, err);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "object/jetstream/format/config.h"
 #include "object/jetstream/format/names.h"
 
 #include <stdlib.h>
@@ -25,6 +26,7 @@ typedef struct sweeping {
     const ash_object_sweep_options *opts;
     const ash_op *op;
     ash_object_sweep_report *report;
+    int64_t ahead_ms; /* the server's clock is so much ahead of ours, as far as it tells */
     text_list chunks; /* subjects */
     text_list nuids;  /* that live objects have, sorted */
 } sweeping;
@@ -51,7 +53,10 @@ static int take_chunks(void *ctx, const ash_json *answer, int64_t *count, ash_er
 {
     sweeping *w = ctx;
     const ash_json *subjects = ash__json_get(ash__json_get(answer, "state"), "subjects");
+    const char *ts = ash__json_text(answer, "ts", NULL); /* from 2.10 on */
     (void)err;
+    if (ts != NULL && ash__js_time(ts) > 0)
+        w->ahead_ms = ash__js_time(ts) - ash__clock_wall_ms();
     for (const ash_json *s = subjects != NULL ? subjects->first : NULL; s != NULL; s = s->next) {
         add(&w->chunks, s->key);
         ++*count;
@@ -108,7 +113,7 @@ static int list_nuids(sweeping *w, ash_error *err)
     return rc;
 }
 
-static int add_sizes(sweeping *w, const char *subject, ash_error *err)
+static int add_sizes(sweeping *w, const char *subject, int64_t *bytes, ash_error *err)
 {
     ash_js_feed_request r = {.subject = subject, .from = ASH_JS_FROM_START, .heads = true};
     ash_js_feed *feed = NULL;
@@ -120,10 +125,42 @@ static int add_sizes(sweeping *w, const char *subject, ash_error *err)
         rc = ash__js_feed_next(feed, WAIT_MS, w->op, &fed, err);
         if (rc == 0 && fed.message == NULL)
             rc = ash__js_feed_has_more(feed, w->op, &more, err);
-        w->report->bytes += fed.message != NULL ? fed.size : 0;
+        *bytes += fed.message != NULL ? fed.size : 0;
         pending = fed.message != NULL ? fed.pending : more ? pending : 0;
     }
     ash__js_feed_free(feed);
+    return rc;
+}
+
+/* The last chunk, if it is as old as that.  *expires: it was put with a time to live, and its object
+ * has not outlived that. */
+static int find_old(sweeping *w, const char *subject, uint64_t *last_sequence, bool *expires,
+                    ash_error *err)
+{
+    ash_js_message last;
+    int64_t age_s = w->opts->min_age_s == 0 ? DEFAULT_AGE_S : w->opts->min_age_s;
+    int rc = ash__js_get_last(&w->store->stream, subject, true, w->op, &last, err);
+    *expires = rc == 0 && last.expires_ms != 0;
+    age_s = *expires && age_s > ASH_JS_TTL_MARGIN_MS / 1000 ? ASH_JS_TTL_MARGIN_MS / 1000 : age_s;
+    bool old =
+        rc == 0 && (age_s < 0 || ash__clock_wall_ms() + w->ahead_ms - last.time_ms >= age_s * 1000);
+    int number = last.number;
+    *last_sequence = old ? last.sequence : 0;
+    ash__js_message_release(&last);
+    return rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE ? 0 : rc;
+}
+
+/* Whoever put these chunks, and lives, holds on to the last one (chunks.h).  *gone: nobody does. */
+static int take_last(sweeping *w, const char *subject, uint64_t last, bool *gone, ash_error *err)
+{
+    uint64_t now = 0;
+    bool expires;
+    int rc = ash__js_take(&w->store->stream, last, w->op, gone, err);
+    if (rc != 0 || *gone)
+        return rc;
+    /* A stream that lets nobody delete has it still. */
+    rc = find_old(w, subject, &now, &expires, err);
+    *gone = now == last;
     return rc;
 }
 
@@ -131,24 +168,27 @@ static int add_sizes(sweeping *w, const char *subject, ash_error *err)
  * time to live, and that its object has outlived, is an object whose time was over. */
 static int sweep_one(sweeping *w, const char *subject, ash_error *err)
 {
-    ash_js_message last;
-    int64_t age_s = w->opts->min_age_s == 0 ? DEFAULT_AGE_S : w->opts->min_age_s;
-    int rc = ash__js_get_last(&w->store->stream, subject, true, w->op, &last, err);
-    bool expires = rc == 0 && last.expires_ms != 0;
-    age_s = expires && age_s > ASH_JS_TTL_MARGIN_MS / 1000 ? ASH_JS_TTL_MARGIN_MS / 1000 : age_s;
-    bool old = rc == 0 && (age_s < 0 || ash__clock_wall_ms() - last.time_ms >= age_s * 1000);
-    int number = last.number;
-    ash__js_message_release(&last);
-    if (rc == ASH_ENOTFOUND && number == ASH_JS_NO_MESSAGE)
-        return 0;
-    if (rc != 0 || !old)
+    uint64_t last = 0, again = 0;
+    int64_t bytes = 0;
+    bool expires = false, gone = true;
+    int rc = find_old(w, subject, &last, &expires, err);
+    if (rc != 0 || last == 0)
         return rc;
-    rc = add_sizes(w, subject, err);
-    if (rc == 0 && !w->opts->dry_run)
-        rc = ash__js_purge(&w->store->stream, subject, w->op, err);
+    rc = add_sizes(w, subject, &bytes, err);
     if (rc == 0)
-        *(expires ? &w->report->expired : &w->report->orphans) += 1;
-    return rc;
+        rc = find_old(w, subject, &again, &expires, err);
+    if (rc != 0 || again != last)
+        return rc;
+    if (!w->opts->dry_run) {
+        rc = take_last(w, subject, last, &gone, err);
+        if (rc == 0 && gone)
+            rc = ash__js_purge(&w->store->stream, subject, w->op, err);
+    }
+    if (rc != 0 || !gone)
+        return rc;
+    w->report->bytes += bytes;
+    *(expires ? &w->report->expired : &w->report->orphans) += 1;
+    return 0;
 }
 
 static int sweep_all(sweeping *w, ash_error *err)

@@ -360,6 +360,9 @@ static void test_nats_jetstream_consumers__shares(void **state)
         if (i > 0)
             continue;
         assert_int_equal(watch_error(&c[0], 999), 10026);
+        /* One that is there already is made anew in its own place. */
+        assert_int_equal(watch_error(&c[0], 0), 0);
+        assert_int_equal(watch_error(&c[0], 999), 10026);
         /* Chunks need no thread. */
         assert_int_equal(door_error(create(&c[0], "c1", "$O.s.C.N9", PUSH)), 0);
         assert_int_equal(watch_error(&d->c, 0), 0);

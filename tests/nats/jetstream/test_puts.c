@@ -284,6 +284,33 @@ static void test_nats_jetstream_puts__rename(void **state)
     client_close(&other);
 }
 
+/* Not every client purges the old name; what it puts there later is its own. */
+static void test_nats_jetstream_puts__rename_without_purge(void **state)
+{
+    door *d = *state;
+    char *subject = ash__meta_subject("s", "a");
+    client other;
+    door_open_client(d, &other);
+    for (int looks = 0; looks < 2; looks++) {
+        char nuid[] = {'N', (char)('1' + looks), 0}, again[] = {'M', (char)('1' + looks), 0};
+        char to[] = {'b', (char)('1' + looks), 0};
+        (void)door_put(&d->c, "a", nuid, 'a', 1000);
+        door_object o = {.name = to, .nuid = nuid, .fill = 'a', .size = 1000, .chunks = 1};
+        assert_int_equal(door_error(door_meta(&d->c, &o)), 0);
+        (void)door_put(looks == 1 ? &other : &d->c, "a", again, 'n', 20);
+        if (looks == 1) {
+            char *get = ash__sprintf("{\"last_by_subj\":\"%s\"}", subject);
+            assert_says(door_ask(&d->c, "$JS.API.STREAM.MSG.GET.OBJ_s", get), "\"message\"");
+            ash__free(get);
+        }
+        assert_says(purge(&d->c, subject), "\"purged\":1");
+        assert_int_equal(door_size(d, "a"), -1);
+        assert_true(door_has(d, to, 'a', 1000));
+    }
+    ash__free(subject);
+    client_close(&other);
+}
+
 static void test_nats_jetstream_puts__delete(void **state)
 {
     door *d = *state;
@@ -437,6 +464,7 @@ int main(void)
         T(headers_that_are_not_served),
         T(long_headers),
         T(rename),
+        T(rename_without_purge),
         T(delete),
         T(links),
         T(hostile_info),

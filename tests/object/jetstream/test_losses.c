@@ -252,6 +252,122 @@ static void test_object_jetstream_losses__client_killed(void **state)
     live_expect(l, "kept", "old", 3);
 }
 
+/* ---- a put that says nothing for longer than a sweep waits ---- */
+
+enum { SILENCE_MS = 1500 };
+
+static void open_part(live *l, const uint8_t *data, size_t len, ash_object_writer **w)
+{
+    ash_object_meta meta = ASH_OBJECT_META_INIT;
+    meta.name = "kept";
+    assert_ok(ash_object_store_open_writer(l->store, &meta, NULL, NULL, w, &l->err), &l->err);
+    assert_ok(ash_object_writer_write(*w, data, len, &l->err), &l->err);
+}
+
+static void wait_until_stored(live *l, uint64_t chunks)
+{
+    for (int i = 0; i < 1000 && live_chunks(l) < chunks; i++)
+        ash__clock_sleep_ms(10);
+    assert_int_equal(live_chunks(l), chunks);
+    ash__clock_sleep_ms(SILENCE_MS);
+}
+
+/* It goes on, or says that it cannot; its object is never there without its bytes. */
+static void test_object_jetstream_losses__swept_while_silent(void **state)
+{
+    live *l = *state;
+    live_need(l);
+    ash_object_writer *w = NULL;
+    uint8_t *data = live_bytes(1, 6 * CHUNK);
+    int64_t bytes = 0;
+    live_put(l, "kept", "old", 3, NULL);
+    for (int sealed = 0; sealed < 2; sealed++) {
+        open_part(l, data, 4 * CHUNK, &w);
+        if (sealed == 1)
+            assert_ok(ash_object_writer_seal(w, &l->err), &l->err);
+        wait_until_stored(l, 5);
+        assert_int_equal(sweep(l, 1, &bytes), 1);
+        assert_int_equal(live_chunks(l), 1);
+        int rc = sealed == 0 ? ash_object_writer_write(w, data, 2 * CHUNK, &l->err) : 0;
+        if (rc == 0)
+            rc = ash_object_writer_finish(w, NULL, NULL, &l->err);
+        assert_int_equal(rc, ASH_ECONFLICT);
+        assert_non_null(strstr(l->err.text, "sweep"));
+        ash_object_writer_free(w);
+        live_expect(l, "kept", "old", 3);
+        assert_int_equal(live_chunks(l), 1);
+    }
+    ash__free(data);
+}
+
+/* What a sweep saw is not what is there any more. */
+static void test_object_jetstream_losses__silence_is_broken(void **state)
+{
+    live *l = *state;
+    live_need(l);
+    ash_object_writer *w = NULL;
+    uint8_t *data = live_bytes(1, 6 * CHUNK);
+    bool taken = true;
+    int64_t bytes = 0;
+    open_part(l, data, 4 * CHUNK, &w);
+    wait_until_stored(l, 4);
+    /* The fourth is the one that a sweep would begin with. */
+    assert_ok(ash_object_writer_write(w, data + 4 * CHUNK, 2 * CHUNK, &l->err), &l->err);
+    assert_ok(ash_object_writer_seal(w, &l->err), &l->err);
+    assert_ok(ash__js_take(&l->stream, 4, NULL, &taken, &l->err), &l->err);
+    assert_false(taken);
+    assert_int_equal(sweep(l, 1, &bytes), 0);
+    assert_ok(ash_object_writer_finish(w, NULL, NULL, &l->err), &l->err);
+    ash_object_writer_free(w);
+    live_expect(l, "kept", data, 6 * CHUNK);
+    assert_int_equal(live_chunks(l), 6);
+    ash__free(data);
+}
+
+typedef struct sweeper {
+    live *l;
+    bool stop;
+} sweeper;
+
+static void *sweep_again_and_again(void *arg)
+{
+    sweeper *s = arg;
+    ash_object_sweep_options opts = ASH_OBJECT_SWEEP_OPTIONS_INIT;
+    ash_object_sweep_report report = ASH_OBJECT_SWEEP_REPORT_INIT;
+    opts.min_age_s = 1;
+    while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED))
+        (void)ash_object_store_sweep(s->l->store, &opts, NULL, &report, NULL);
+    return NULL;
+}
+
+/* Silences about as long as the sweeps' age: whatever is acknowledged is whole. */
+static void test_object_jetstream_losses__sweeps_beside_slow_puts(void **state)
+{
+    live *l = *state;
+    live_need(l);
+    sweeper s = {.l = l};
+    pthread_t thread;
+    uint8_t *data = live_bytes(1, 2 * CHUNK);
+    ash_object_writer *w = NULL;
+    int puts = 0;
+    live_put(l, "kept", data, CHUNK, NULL);
+    assert_int_equal(ash__thread_start(&thread, 0, sweep_again_and_again, &s), 0);
+    for (int i = 0; i < 8; i++) {
+        open_part(l, data, CHUNK, &w);
+        ash__clock_sleep_ms(960 + i * 10);
+        int rc = ash_object_writer_write(w, data + CHUNK, CHUNK, &l->err);
+        if (rc == 0)
+            rc = ash_object_writer_finish(w, NULL, NULL, &l->err);
+        assert_true(rc == 0 || rc == ASH_ECONFLICT);
+        puts += rc == 0;
+        ash_object_writer_free(w);
+        live_expect(l, "kept", data, puts > 0 ? 2 * CHUNK : CHUNK);
+    }
+    __atomic_store_n(&s.stop, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    ash__free(data);
+}
+
 static void put_link(live *l, const char *name, const char *to)
 {
     char *subject = ash__meta_subject(l->name, name);
@@ -305,6 +421,9 @@ int main(int argc, char **argv)
         ON_A_STORE(test_object_jetstream_losses__overwritten_while_read),
         ON_A_STORE(test_object_jetstream_losses__deleted_while_read),
         ON_A_STORE(test_object_jetstream_losses__client_killed),
+        ON_A_STORE(test_object_jetstream_losses__swept_while_silent),
+        ON_A_STORE(test_object_jetstream_losses__silence_is_broken),
+        ON_A_STORE(test_object_jetstream_losses__sweeps_beside_slow_puts),
         ON_A_STORE(test_object_jetstream_losses__loop_of_links),
         ON_A_STORE(test_object_jetstream_losses__given_up),
     };
