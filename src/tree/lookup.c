@@ -373,7 +373,7 @@ int ash__tree_climb(ash_tree *tree, const ash_tree_entry *e, const ash_op *op,
         at = folder;
     }
     turn_round(chain);
-    if (chain->count > 1)
+    if (chain->count > 0 && ash__chain_last(chain)->path == NULL)
         ash__chain_last(chain)->path = ash__chain_path(chain, chain->count - 1);
     return rc;
 }
