@@ -10,7 +10,7 @@
  *
  * A tree is a root: a name chosen by the user, which is the `parent` of what lies in it.  Paths are
  * UTF-8 with '/' between at most 4,096 names, and of at most 65,536 bytes; a first '/' may be left
- * out, and "" or "/" is the root itself.  What lies deeper than that, as a folder was moved or
+ * out, which is counted all the same, and "" or "/" is the root itself.  What lies deeper than that, as a folder was moved or
  * somebody else wrote it so, is left out of listings (ASH_ECORRUPT) and has no path but by its id:
  * "/?/NAME"; moving a folder above it up brings it back.  Names are not empty, not "." or "..", of at most 1,024 bytes, without NUL and '/'; they
  * are told apart byte by byte.

@@ -133,9 +133,11 @@ static int open_folder(const char *uri, const char *folder, const ash_store_opti
 {
     int64_t deadline = ash__clock_deadline(o->busy_timeout_ms);
     for (;;) {
+        /* A server that went away may have cost all the time, with the folder free since.  Without a
+         * deadline (a timeout below 0) one look is all. */
+        bool last = deadline == 0 || ash__clock_ms() >= deadline;
         int rc = try_folder(uri, folder, o, out, err);
-        /* Without a deadline (a timeout below 0) one look is all. */
-        if (rc != ASH_EBUSY || deadline == 0 || ash__clock_ms() >= deadline)
+        if (rc != ASH_EBUSY || last)
             return rc;
         ash__clock_sleep_ms(LOOK_AGAIN_MS);
     }

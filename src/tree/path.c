@@ -26,12 +26,21 @@ int ash__tree_path_check_name(const char *name, size_t len, ash_error *err)
     return 0;
 }
 
+/* As entries have it, and so as it is measured everywhere else: with the first '/', and without one
+ * at its end. */
+static size_t whole_length(const char *text)
+{
+    size_t len = strlen(text);
+    bool ends_in_slash = len > 1 && text[len - 1] == '/';
+    return len + (text[0] != '/') - ends_in_slash;
+}
+
 int ash__tree_path_parse(const char *text, ash_tree_path *out, ash_error *err)
 {
-    size_t capacity = 0;
+    size_t capacity = 0, len_bytes = whole_length(text);
     *out = (ash_tree_path){0};
-    if (strlen(text) > ASH_TREE_PATH_MAX)
-        return ash__fail(err, ASH_EINVAL, "a path of %zu bytes is longer than %d", strlen(text),
+    if (len_bytes > ASH_TREE_PATH_MAX)
+        return ash__fail(err, ASH_EINVAL, "a path of %zu bytes is longer than %d", len_bytes,
                          ASH_TREE_PATH_MAX);
     out->text = ash__strdup(text[0] == '/' ? text + 1 : text);
     if (out->text[0] == '\0')

@@ -118,6 +118,52 @@ case_from_one_to_the_other() {
     a check
 }
 
+# Between the look whether a door answers and the way through it, its command ends: the folder is free then, and nobody waits for
+# what is gone.
+case_the_door_is_shut_meanwhile() {
+    python=/usr/bin/python3
+    [ -x $python ] || python=python3
+    rm -rf "$store"
+    a init
+    cat >"$scratch/holder.py" <<'END'
+import fcntl, os, socket, sys
+store = sys.argv[1]
+held = [os.open(store, os.O_RDONLY), os.open(store + "/lock", os.O_RDWR)]
+for fd in held:
+    fcntl.flock(fd, fcntl.LOCK_EX)
+door = socket.socket(socket.AF_UNIX)
+door.bind(store + "/ashlar.guest.sock")
+door.listen()
+print("ready", flush=True)
+door.accept()
+os.unlink(store + "/ashlar.guest.sock")
+door.close()
+END
+    "$python" "$scratch/holder.py" "$store" >"$scratch/holder.out" 8>&- &
+    holder=$!
+    echo $holder >>"$scratch/pids"
+    wait_for ready "$scratch/holder.out"
+    echo one | a tree put - one
+    wait "$holder"
+    [ "$(a tree cat one)" = one ]
+}
+
+# Six make one store, and put into it, at once: each has its turn, or comes in by another's door.
+case_first_puts_at_once() {
+    for round in 1 2 3 4 5; do
+        rm -rf "$store"
+        puts=
+        for i in 1 2 3 4 5 6; do
+            echo $i | "$ASHLAR" -s "$store" -q tree put - f$i &
+            puts="$puts $!"
+        done
+        for put in $puts; do
+            wait "$put"
+        done
+        [ "$(a tree cat f1 f2 f3 f4 f5 f6 | tr -d '\n')" = 123456 ]
+    done
+}
+
 # A holder that was killed leaves its socket; the next one makes a new one.
 case_after_a_kill() {
     begin_holder lost

@@ -102,6 +102,58 @@ case_an_entry_as_json() {
     t log / | grep -q '^@0    -  '
 }
 
+# A version of a folder does not say what lay in it; that is told by the folder's path.
+case_a_folder_by_id() {
+    fresh
+    echo hello | t -q put - d/e/f
+    id=id:$(t stat d/e | sed -n 's|^Id: *||p')
+    [ "$(t ls "$id")" = f ]
+    for version in "$id@1" d/e@1; do
+        expect_status 2 t ls "$version"
+        grep -q 'do not say what lay in it: /*d/e@{TIME} does' "$scratch/err"
+    done
+    expect_status 2 t get -r "$id@1" "$scratch/got"
+    grep -q ' /d/e@{TIME} does' "$scratch/err"
+}
+
+# With and without the first slash, which counts.
+case_long_paths() {
+    fresh
+    name=$(printf '%01024d' 0)
+    long=
+    for i in $(seq 63); do long=$long/$name; done
+    folder=$long
+    long=$long/$(printf '%0960d' 0)
+    for path in "$long" "${long#/}"; do
+        echo hello | t -q put - "$path"
+        [ "$(t cat "$path")" = hello ]
+        [ "$(t ls "$path")" = "$path" ]
+        t --json stat "$path" >"$scratch/stat"
+        [ "$(field path <"$scratch/stat")" = "$long" ]
+    done
+    [ "$(t ls "$folder")" = "${long##*/}" ]
+    t ls -R >"$scratch/out"
+    [ "$(tail -n 1 "$scratch/out")" = "${long#/}" ]
+    t -q mv "$long" short
+    t -q mv short "$folder/"
+    t -q mv "$folder/short" "${long#/}"
+    longer=${long}0
+    for path in "$longer" "${longer#/}"; do
+        for words in "put $0 $path" "cat $path" "ls $path" "stat $path" "mv $long $path" "cp $long $path" "log $path" "watch $path" \
+            "rm $path" "mkdir $path"; do
+            expect_status 2 t $words
+            grep -q 'a path of 65537 bytes is longer than 65536' "$scratch/err"
+        done
+    done
+    # What lies below gets longer, and is told of; it comes back with its folder.
+    t -q mkdir m
+    t -q mv "$name" m
+    expect_status 3 t ls -R
+    grep -q 'is left out, and what lies in it: its path would be longer than 65536 bytes' "$scratch/err"
+    t -q mv "m/$name" /
+    [ "$(t cat "$long")" = hello ]
+}
+
 # An id is read; what changes takes a path, and makes no file that is called like an id.
 case_an_id_is_no_path() {
     fresh

@@ -298,6 +298,147 @@ static void test_tree_deep__long_paths_are_refused(void **state)
     ash__buffer_release(&text);
 }
 
+/* "/nnn…", of exactly so many bytes; ash__free(). */
+static char *path_of(size_t len_bytes)
+{
+    enum { NAME_BYTES = 1024 };
+    char name[NAME_BYTES + 1];
+    ash_buffer text = ASH_BUFFER_INIT;
+    memset(name, 'n', NAME_BYTES);
+    while (text.len < len_bytes) {
+        size_t left = len_bytes - text.len - 1;
+        ash__buffer_append_text(&text, "/");
+        ash__buffer_append(&text, name, left < NAME_BYTES ? left : NAME_BYTES);
+    }
+    (void)ash__buffer_text(&text);
+    return (char *)ash__buffer_detach(&text);
+}
+
+static void expect_watched(fixture *f, ash_tree_watch *w, const char *path)
+{
+    ash_tree_event event = ASH_TREE_EVENT_INIT;
+    do {
+        assert_ok(ash_tree_watch_next(w, 10000, &event, &f->err), &f->err);
+        assert_int_not_equal(event.kind, 0);
+    } while (ash_tree_entry_is_folder(event.entry));
+    assert_string_equal(event.path, path);
+}
+
+/* The first '/' counts, whether it is typed or not: else a file would be kept under a path that
+ * nobody is told. */
+static void test_tree_deep__the_longest_path(void **state)
+{
+    fixture *f = *state;
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_entry *e = NULL;
+    ash_tree_watch *w = NULL;
+    char *longest = path_of(ASH_TREE_PATH_MAX);
+    char *folder = ash__strndup(longest, (size_t)(strrchr(longest, '/') - longest));
+    o.make_folders = true;
+    assert_ok(ash_tree_watch_open(f->tree, "/", NULL, &w, &f->err), &f->err);
+    assert_ok(support_try_put(f, longest, "a", 1, &o, &e), &f->err);
+    assert_string_equal(ash_tree_entry_path(e), longest);
+    ash_tree_entry_free(e);
+    expect_watched(f, w, longest);
+    support_expect_text(f, longest + 1, "a");
+    support_expect_list(f, folder, false, 0, strrchr(longest, '/') + 1);
+    support_move(f, longest, "short");
+    support_move(f, "short", longest + 1);
+    expect_watched(f, w, "/short");
+    expect_watched(f, w, longest);
+    char *slashed = ash__sprintf("%s/", folder);
+    support_expect_list(f, slashed, false, 0, strrchr(longest, '/') + 1);
+    ash_tree_watch_close(w);
+    ash__free(slashed);
+    ash__free(folder);
+    ash__free(longest);
+}
+
+static void expect_too_long(fixture *f, int rc)
+{
+    assert_int_equal(rc, ASH_EINVAL);
+    assert_string_equal(f->err.text, "a path of 65537 bytes is longer than 65536");
+}
+
+static void test_tree_deep__one_byte_more_is_refused(void **state)
+{
+    fixture *f = *state;
+    char *path = path_of(ASH_TREE_PATH_MAX + 1);
+    support_put_text(f, "a", "a");
+    for (int typed = 0; typed < 2; typed++) {
+        const char *at = path + typed; /* with and without the first slash */
+        ash_tree_entry *e = NULL;
+        ash_tree_listing *l = NULL;
+        ash_tree_watch *w = NULL;
+        ash_tree_reader *r = NULL;
+        expect_too_long(f, ash_tree_get(f->tree, at, NULL, NULL, &e, &f->err));
+        expect_too_long(f, ash_tree_list(f->tree, at, NULL, NULL, &l, &f->err));
+        expect_too_long(f, ash_tree_history(f->tree, at, 0, NULL, &l, &f->err));
+        expect_too_long(f, support_try_put(f, at, "a", 1, NULL, NULL));
+        expect_too_long(f, ash_tree_make_folder(f->tree, at, NULL, NULL, NULL, &f->err));
+        expect_too_long(f, ash_tree_move(f->tree, "a", at, NULL, NULL, NULL, &f->err));
+        expect_too_long(f, ash_tree_move(f->tree, at, "b", NULL, NULL, NULL, &f->err));
+        expect_too_long(f, ash_tree_copy(f->tree, "a", NULL, at, NULL, NULL, NULL, &f->err));
+        expect_too_long(f, ash_tree_remove(f->tree, at, NULL, NULL, &f->err));
+        expect_too_long(f, ash_tree_open_reader(f->tree, at, NULL, NULL, &r, &f->err));
+        expect_too_long(f, ash_tree_watch_open(f->tree, at, NULL, &w, &f->err));
+    }
+    ash__free(path);
+}
+
+/* A move changes one document, whatever lies below it. */
+static void test_tree_deep__a_move_makes_paths_too_long(void **state)
+{
+    fixture *f = *state;
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_entry *e = NULL;
+    int64_t given, left_out;
+    char *longest = path_of(ASH_TREE_PATH_MAX), *top = path_of(1 + 1024);
+    o.make_folders = true;
+    assert_ok(support_try_put(f, longest, "a", 1, &o, NULL), &f->err);
+    bson_value_t id = support_id(f, longest);
+    support_move(f, top, "m");
+    support_folder(f, "d");
+    char *moved = ash__sprintf("d%s", top);
+    support_move(f, "m", moved);
+    list_what_can_be(f, 0, &given, &left_out);
+    assert_int_equal(left_out, 1);
+    assert_int_equal(given, 1 + 63);
+    assert_ok(ash_tree_get_by_id(f->tree, &id, 0, NULL, &e, &f->err), &f->err);
+    assert_int_equal(strncmp(ash_tree_entry_path(e), "/?/nnn", 6), 0);
+    ash_tree_entry_free(e);
+    support_move(f, moved, top);
+    support_expect_text(f, longest, "a");
+    bson_value_destroy(&id);
+    ash__free(moved);
+    ash__free(top);
+    ash__free(longest);
+}
+
+/* Of what lies in a folder that is gone, or in a root that nothing was set on, nobody knows where it
+ * would be. */
+static void test_tree_deep__what_lies_nowhere_has_a_path(void **state)
+{
+    fixture *f = *state;
+    ash_tree_entry *e = NULL;
+    support_folder(f, "a");
+    support_folder(f, "a/b");
+    support_put_text(f, "a/b/c", "c");
+    bson_value_t c = support_id(f, "a/b/c"), b = support_id(f, "a/b");
+    support_update(f->current, "{\"filename\": \"b\"}", "{\"$set\": {\"parent\": \"elsewhere\"}}");
+    f->damaged = true;
+    for (int32_t version = 0; version < 2; version++) {
+        assert_ok(ash_tree_get_by_id(f->tree, &c, version, NULL, &e, &f->err), &f->err);
+        assert_string_equal(ash_tree_entry_path(e), "/?/c");
+        ash_tree_entry_free(e);
+        assert_ok(ash_tree_get_by_id(f->tree, &b, version, NULL, &e, &f->err), &f->err);
+        assert_string_equal(ash_tree_entry_path(e), "/?/b");
+        ash_tree_entry_free(e);
+    }
+    bson_value_destroy(&b);
+    bson_value_destroy(&c);
+}
+
 static void test_tree_deep__copies_have_paths(void **state)
 {
     fixture *f = *state;
@@ -353,6 +494,10 @@ int main(void)
         here(test_tree_deep__paths_end),
         here(test_tree_deep__what_no_path_leads_to_costs_no_more_than_itself),
         here(test_tree_deep__long_paths_are_refused),
+        here(test_tree_deep__the_longest_path),
+        here(test_tree_deep__one_byte_more_is_refused),
+        here(test_tree_deep__a_move_makes_paths_too_long),
+        here(test_tree_deep__what_lies_nowhere_has_a_path),
         here(test_tree_deep__copies_have_paths),
         here(test_tree_deep__circles_end),
     };

@@ -174,10 +174,12 @@ int ash__guests_open_store(const char *uri, const ash_store_options *opts, ash_s
     /* The waiting is done here, at the folder and at the door in turn. */
     at_once.busy_timeout_ms = -1;
     for (;;) {
+        /* A door that was shut meanwhile may have cost all the time, with the folder free since. */
+        bool last = ash__clock_ms() >= until;
         int rc = ash_store_open(uri, &at_once, out, err);
         if (rc == ASH_EBUSY)
             rc = visit(folder, opts, out, err);
-        if (rc != ASH_EBUSY || ash__clock_ms() >= until) {
+        if (rc != ASH_EBUSY || last) {
             ash__free(folder);
             return rc;
         }

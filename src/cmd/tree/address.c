@@ -221,7 +221,7 @@ int ash__cmd_tree_folder_at(ash_cmd_tree_address *a, const ash_tree_entry *folde
         err, ASH_EINVAL,
         "a folder's versions do not say what lay in it: %s@{TIME} does, and this version "
         "began at %s",
-        a->path, date);
+        a->path != NULL ? a->path : ash_tree_entry_path(folder), date);
 }
 
 int ash__cmd_tree_no_id(const char *path, ash_error *err)

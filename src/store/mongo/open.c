@@ -183,11 +183,31 @@ out:
     return rc;
 }
 
+/* A pool looks for its server until its time is over, though that be gone for good; a client of its
+ * own looks once.  While it is connected, a command that lets others in waits for it, so that the
+ * pool finds the door open. */
+static int knock(const mongoc_uri_t *uri, mongoc_client_t **out, ash_error *err)
+{
+    bson_error_t error = {0};
+    mongoc_server_description_t *server = NULL;
+    int rc = 0;
+    *out = mongoc_client_new_from_uri_with_error(uri, &error);
+    if (*out != NULL) {
+        mongoc_client_set_error_api(*out, MONGOC_ERROR_API_VERSION_2);
+        server = mongoc_client_select_server(*out, false, NULL, &error);
+    }
+    if (server == NULL)
+        rc = ash__mongo_fail(&error, err);
+    mongoc_server_description_destroy(server);
+    return rc;
+}
+
 static int mongo_open(const char *text, const ash_store_options *opts, ash_store **out, char **db,
                       ash_error *err)
 {
     ash_mongo_store *s = NULL;
     mongoc_uri_t *uri;
+    mongoc_client_t *first = NULL;
     bson_error_t error = {0};
     bool served = has_prefix(text, ASH_REACH_SCHEME);
     int rc;
@@ -202,6 +222,8 @@ static int mongo_open(const char *text, const ash_store_options *opts, ash_store
     s->durability = opts->durability;
     s->served = served;
     rc = read_uri(s, uri, db, err);
+    if (rc == 0 && served)
+        rc = knock(uri, &first, err);
     if (rc == 0) {
         s->pool = mongoc_client_pool_new_with_error(uri, &error);
         if (s->pool == NULL)
@@ -212,6 +234,7 @@ static int mongo_open(const char *text, const ash_store_options *opts, ash_store
         mongoc_client_pool_set_error_api(s->pool, MONGOC_ERROR_API_VERSION_2);
         rc = reach_deployment(s, err);
     }
+    mongoc_client_destroy(first);
     mongoc_uri_destroy(uri);
     if (rc != 0)
         mongo_close(&s->base);
