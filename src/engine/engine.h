@@ -389,6 +389,9 @@ typedef struct ash_engine_stats {
 } ash_engine_stats;
 /* ASH_ECORRUPT: what the metadata would have told is missing, the rest is there. */
 int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err);
+/* Of the file system that the folder is on: its size, and what of it this process cannot have.  false:
+ * it does not say. */
+bool ash__engine_disk(const ash_engine *e, uint64_t *bytes, uint64_t *used);
 
 /* What is known of damage to the metadata: what the last census of this run found (census.h). */
 typedef struct ash_damage {

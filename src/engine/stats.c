@@ -3,6 +3,7 @@
 #include "engine/internal.h"
 
 #include <string.h>
+#include <sys/statvfs.h>
 
 static uint64_t used_pages(MDB_stat s)
 {
@@ -69,4 +70,14 @@ int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err)
         rc = ash__segments_punch(e->segments, &all, freed_bytes, err);
     }
     return rc;
+}
+
+bool ash__engine_disk(const ash_engine *e, uint64_t *bytes, uint64_t *used)
+{
+    struct statvfs fs;
+    if (statvfs(e->folder, &fs) != 0)
+        return false;
+    *bytes = (uint64_t)fs.f_blocks * fs.f_frsize;
+    *used = *bytes - (uint64_t)fs.f_bavail * fs.f_frsize;
+    return true;
 }

@@ -44,8 +44,17 @@ static void append_average(ash_builder *b, const totals *t)
     ash__builder_double(b, "avgObjSize", t->objects > 0 ? (double)t->data / (double)t->objects : 0);
 }
 
-static int db_stats(ash_snapshot *snap, const char *db, int64_t scale, ash_builder *b,
-                    ash_error *err)
+static void append_disk(const ash_embedded *s, int64_t scale, ash_builder *b)
+{
+    uint64_t bytes, used;
+    if (!ash__engine_disk(s->engine, &bytes, &used))
+        return;
+    ash__builder_double(b, "fsUsedSize", (double)((int64_t)used / scale));
+    ash__builder_double(b, "fsTotalSize", (double)((int64_t)bytes / scale));
+}
+
+static int db_stats(ash_embedded *s, ash_snapshot *snap, const char *db, int64_t scale,
+                    ash_builder *b, ash_error *err)
 {
     totals t = {.snap = snap, .err = err};
     int rc = ash__catalog_each(snap, db, add_collection, &t, err);
@@ -62,6 +71,7 @@ static int db_stats(ash_snapshot *snap, const char *db, int64_t scale, ash_build
     ash__builder_double(b, "indexSize", (double)(t.index_bytes / scale));
     ash__builder_double(b, "totalSize", (double)((t.storage + t.index_bytes) / scale));
     ash__builder_double(b, "scaleFactor", (double)scale);
+    append_disk(s, scale, b);
     return rc;
 }
 
@@ -174,7 +184,7 @@ int ash__embedded_stats(ash_store *store, ash_ns ns, int64_t scale, const ash_op
     if (rc == 0 && ns.db == NULL)
         rc = store_stats(s, scale, &b, err);
     else if (rc == 0 && ns.coll == NULL)
-        rc = db_stats(reading.snap, ns.db, scale, &b, err);
+        rc = db_stats(s, reading.snap, ns.db, scale, &b, err);
     else if (rc == 0)
         rc = coll_stats(reading.snap, ns, scale, &b, err);
     ash__reading_end(&reading);
