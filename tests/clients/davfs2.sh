@@ -83,7 +83,7 @@ case_reads_what_others_wrote() {
         # How much room there is comes from the server, and is no number that davfs2 makes up.
         df -P . >"$SCRATCH/df"'
     said=$(curl -sSf -X PROPFIND -H 'Depth: 0' --data '<propfind xmlns="DAV:"><prop><quota-available-bytes/></prop></propfind>' "$http/" |
-        sed 's/.*available-bytes>\([0-9]*\)<.*/\1/')
+        sed -n 's/.*available-bytes>\([0-9][0-9]*\)<.*/\1/p')
     df=$(awk 'NR == 2 { print $4 }' "$scratch/df")
     # Others write on this disk, too.
     awk -v said="$said" -v df="$df" 'BEGIN { d = said / 1024 - df; exit !(d * d < (said / 10240) ^ 2) }'
