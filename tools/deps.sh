@@ -14,7 +14,8 @@ build="gcc libc6-dev meson ninja-build pkg-config python3 libbson-dev libmongoc-
 test="$build libcmocka-dev g++ python3-pymongo python3-gridfs groff-base nats-server"
 # Other people's languages and their drivers.
 clients="$test nodejs npm faketime golang-go golang-mongodb-mongo-driver-dev php-cli php-mongodb
-  libmongodb-perl ruby ruby-mongo python3-venv maven default-jdk-headless rustc-web cargo-web debootstrap chromium litmus rclone curl prometheus"
+  libmongodb-perl ruby ruby-mongo python3-venv maven default-jdk-headless rustc-web cargo-web debootstrap chromium litmus rclone curl prometheus
+  cadaver davfs2 gvfs-backends libglib2.0-bin dbus-daemon"
 check="$test git clang libclang-rt-14-dev clang-format spin"
 
 case "${1:-}" in

@@ -66,8 +66,8 @@ static bool holds(void *ctx, const ash_dav_condition *c)
 
 /* ---- conditions of HTTP ---- */
 
-/* A file that LOCK made and nobody has written is there and is not: davfs2 asks for it to be
- * absent. */
+/* A file that LOCK made and nobody has written is there and is not: davfs2 asks for it to be absent,
+ * or to be what HEAD said of it. */
 static bool is_unwritten(const guarding *g, const ash_tree_entry *e)
 {
     if (ash_tree_entry_is_folder(e) || ash_tree_entry_version(e) != 1 ||
@@ -80,13 +80,19 @@ static bool is_unwritten(const guarding *g, const ash_tree_entry *e)
     return false;
 }
 
-static bool check_conditions(const guarding *g, ash_dav_guard *out)
+static bool conditions_hold(const guarding *g, const ash_tree_entry *e)
 {
     char etag[ASH_ETAG_BYTES];
     ash_validators now;
-    bool absent = out->entry != NULL && is_unwritten(g, out->entry);
-    ash__dav_validators(absent ? NULL : out->entry, etag, &now);
-    if (ash__http_condition_check(g->x->head, g->x->method, &now) != 0) {
+    ash__dav_validators(e, etag, &now);
+    return ash__http_condition_check(g->x->head, g->x->method, &now) == 0;
+}
+
+static bool check_conditions(const guarding *g, ash_dav_guard *out)
+{
+    bool hold = conditions_hold(g, out->entry) ||
+                (out->entry != NULL && is_unwritten(g, out->entry) && conditions_hold(g, NULL));
+    if (!hold) {
         ash__answer_text(g->x, 412, "%s is not what the request's conditions want it to be",
                          g->path);
         return false;

@@ -9,6 +9,7 @@
 
 enum { MAX_DEPTH = 32, MAX_NODES = 4096 };
 static const char separator = '\x01'; /* between a namespace and a name; in neither */
+#define XML_SPACE "http://www.w3.org/XML/1998/namespace\x01"
 
 struct ash_xml_reader {
     XML_Parser parser;
@@ -46,6 +47,22 @@ static bool is_kept(const ash_xml_reader *r)
            (is(here, "owner") || (r->depth > 1 && is(r->open[r->depth - 2], "prop")));
 }
 
+static void write_attribute_name(ash_buffer *out, const char *full, int number)
+{
+    const char *bar = strchr(full, separator);
+    if (bar == NULL) {
+        ash__buffer_append_text(out, full);
+    } else if (strncmp(full, XML_SPACE, sizeof XML_SPACE - 1) == 0) {
+        ash__buffer_printf(out, "xml:%s", bar + 1);
+    } else {
+        char *space = ash__strndup(full, (size_t)(bar - full));
+        ash__buffer_printf(out, "xmlns:a%d=\"", number);
+        ash__xml_text(out, space);
+        ash__buffer_printf(out, "\" a%d:%s", number, bar + 1);
+        ash__free(space);
+    }
+}
+
 static void write_start(ash_buffer *out, const ash_xml_node *n, const char **attributes)
 {
     ash__buffer_append_byte(out, '<');
@@ -55,14 +72,9 @@ static void write_start(ash_buffer *out, const ash_xml_node *n, const char **att
     ash__xml_text(out, n->space);
     ash__buffer_append_byte(out, '"');
     for (int i = 0; attributes[i] != NULL; i += 2) {
-        const char *bar = strchr(attributes[i], separator);
-        if (bar != NULL && strncmp(attributes[i], "http://www.w3.org/XML/1998/namespace", 36) == 0)
-            ash__buffer_printf(out, " xml:%s=\"", bar + 1);
-        else if (bar != NULL)
-            ash__buffer_printf(out, " xmlns:a%d=\"%.*s\" a%d:%s=\"", i, (int)(bar - attributes[i]),
-                               attributes[i], i, bar + 1);
-        else
-            ash__buffer_printf(out, " %s=\"", attributes[i]);
+        ash__buffer_append_byte(out, ' ');
+        write_attribute_name(out, attributes[i], i);
+        ash__buffer_append_text(out, "=\"");
         ash__xml_text(out, attributes[i + 1]);
         ash__buffer_append_byte(out, '"');
     }
@@ -84,7 +96,7 @@ static void set_language(ash_xml_node *n, const ash_xml_node *above, const char 
 {
     const char *language = above != NULL ? above->language : NULL;
     for (int i = 0; attributes[i] != NULL; i += 2)
-        if (strcmp(attributes[i], "http://www.w3.org/XML/1998/namespace\x01lang") == 0)
+        if (strcmp(attributes[i], XML_SPACE "lang") == 0)
             language = attributes[i + 1];
     if (language != NULL && strlen(language) < 64)
         n->language = ash__strdup(language);

@@ -75,6 +75,14 @@ static void test_what_is_not_there(void **state)
     share_expect(s, "PUT /new", fields, "x", 204);
     share_expect(s, "PUT /new", fields, "y", 412);
     ash__free(fields);
+    k = take(s, "/newer", NULL, EXCLUSIVE, 201);
+    /* Or so, when it asked by HEAD what LOCK has made. */
+    char *etag = share_etag(s, "/newer");
+    fields = ash__sprintf("%sIf-Match: %s\n", k.field, etag);
+    share_expect(s, "PUT /newer", fields, "x", 204);
+    share_expect(s, "PUT /newer", fields, "y", 412);
+    ash__free(fields);
+    ash__free(etag);
     take(s, "/none/new", NULL, EXCLUSIVE, 409);
     take(s, "/new", "Depth: 1\n", EXCLUSIVE, 400);
     take(s, "/new", NULL, "<x/>", 400);

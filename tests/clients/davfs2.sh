@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# davfs2, unmodified: the share as a folder of this machine.  Needs root and /dev/fuse; it runs in a namespace of its own, where
+# its settings, its cache and its mount are nobody else's.
+# usage: ASHLAR=… davfs2.sh
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+. "$here/web.sh"
+[ -x /sbin/mount.davfs ] || [ -x /usr/sbin/mount.davfs ] || skip_all 'no davfs2'
+[ -c /dev/fuse ] || skip_all 'no /dev/fuse'
+[ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || skip_all 'nobody but root may mount'
+start_web || exit 1
+
+# mounted COMMANDS: in a shell whose $dir is the share; it is unmounted behind them, which is when davfs2 sends the last of it.
+mounted() {
+    printf '%s\n' "$1" >"$scratch/commands"
+    URL="$http/" SCRATCH="$scratch" timeout 120 unshare -m sh -eu -c '
+        # davfs2 is a user of its own soon, who has no way into the scratch folder.
+        mount -t tmpfs tmpfs /mnt
+        mkdir /mnt/upper /mnt/work /mnt/cache /mnt/dir
+        dir=/mnt/dir
+        mount -t overlay overlay -o "lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work" /etc
+        mount -t tmpfs tmpfs /run
+        grep -q ^davfs2: /etc/group || echo davfs2:x:64999: >>/etc/group
+        grep -q ^davfs2: /etc/passwd || echo davfs2:x:64999:64999::/nonexistent:/bin/false >>/etc/passwd
+        mkdir -p /etc/davfs2
+        printf "ask_auth 0\ncache_dir /mnt/cache\ndelay_upload 0\nbackup_dir lost\n" >/etc/davfs2/davfs2.conf
+        : >/etc/davfs2/secrets
+        chmod 600 /etc/davfs2/secrets
+        mkdir -p /run/mount.davfs
+        chown davfs2:davfs2 /run/mount.davfs /mnt/cache
+        chmod 1775 /run/mount.davfs
+        mount.davfs "$URL" "$dir" </dev/null
+        (cd "$dir" && . "$SCRATCH/commands") && status=0 || status=$?
+        umount.davfs "$dir" >"$SCRATCH/umount" 2>&1 || umount "$dir"
+        exit $status'
+}
+
+can_mount() {
+    mounted : >"$scratch/mount" 2>&1 || {
+        sed 's/^/# /' "$scratch/mount" >&2
+        return 1
+    }
+}
+can_mount || skip_all 'davfs2 cannot mount here'
+
+# By name: davfs2 1.6.1 cannot list folders with some kernels.
+case_files() {
+    head -c 2000000 /dev/urandom >"$scratch/large"
+    mounted '
+        echo one >one
+        cp "$SCRATCH/large" "a large one"
+        mkdir -p folder/below
+        echo two >"folder/below/ümläut"
+        echo more >>one
+        : >empty'
+    [ "$(curl -sSf "$http/one")" = "$(printf 'one\nmore')" ]
+    curl -sSf "$http/a%20large%20one" | cmp - "$scratch/large"
+    [ "$(curl -sSf "$http/folder/below/%C3%BCml%C3%A4ut")" = two ]
+    [ "$(curl -sSf -o "$scratch/empty" -w '%{http_code} %{size_download}' "$http/empty")" = '200 0' ]
+}
+
+case_changes() {
+    mounted '
+        mv one two
+        mv folder elsewhere
+        cp elsewhere/below/ümläut copy
+        rm "a large one"
+        echo three >two'
+    [ "$(curl -sSf "$http/two")" = three ]
+    [ "$(curl -sSf "$http/elsewhere/below/%C3%BCml%C3%A4ut")" = two ]
+    [ "$(curl -sSf "$http/copy")" = two ]
+    [ "$(curl -s -o "$scratch/gone" -w '%{http_code}' "$http/one")" = 404 ]
+    [ "$(curl -s -o "$scratch/gone" -w '%{http_code}' "$http/a%20large%20one")" = 404 ]
+}
+
+case_reads_what_others_wrote() {
+    printf 'by curl' >"$scratch/other"
+    curl -sSf -T "$scratch/other" "$http/by-curl"
+    mounted '
+        [ "$(cat by-curl)" = "by curl" ]
+        [ "$(stat -c %s by-curl)" = 7 ]
+        # How much room there is comes from the server, and is no number that davfs2 makes up.
+        df -P . >"$SCRATCH/df"'
+    said=$(curl -sSf -X PROPFIND -H 'Depth: 0' --data '<propfind xmlns="DAV:"><prop><quota-available-bytes/></prop></propfind>' "$http/" |
+        sed -n 's/.*available-bytes>\([0-9][0-9]*\)<.*/\1/p')
+    df=$(awk 'NR == 2 { print $4 }' "$scratch/df")
+    # Others write on this disk, too.
+    awk -v said="$said" -v df="$df" 'BEGIN { d = said / 1024 - df; exit !(d * d < (said / 10240) ^ 2) }'
+}
+
+# What davfs2 locked is free again, and nothing waits to be sent.
+case_no_lock_is_left() {
+    curl -sSf -X PROPFIND -H 'Depth: 1' --data '<propfind xmlns="DAV:"><prop><lockdiscovery/></prop></propfind>' "$http/" >"$scratch/locks"
+    fails grep -q activelock "$scratch/locks"
+    curl -sSf -T "$scratch/other" "$http/two"
+}
+
+case_the_store_is_whole() {
+    expect_sound
+}
+
+run_cases

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# rclone, unmodified, as a client of WebDAV, with each vendor that it knows of servers like this one.
+# usage: ASHLAR=… [RCLONE=PROGRAM] rclone.sh
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+. "$here/web.sh"
+rclone=${RCLONE:-rclone}
+command -v "$rclone" >/dev/null || skip_all 'no rclone'
+start_web || exit 1
+export HOME="$scratch"
+cat >"$scratch/rclone.conf" <<END
+[other]
+type = webdav
+url = $http
+vendor = other
+[owncloud]
+type = webdav
+url = $http
+vendor = owncloud
+[nextcloud]
+type = webdav
+url = $http
+vendor = nextcloud
+END
+
+ask() { # ARGUMENT…
+    "$rclone" --config "$scratch/rclone.conf" --retries 1 --low-level-retries 1 "$@"
+}
+
+# Names and sizes that go wrong with somebody: blanks, what URLs and XML escape, other scripts, nothing, several chunks.
+make_files() { # FOLDER
+    mkdir -p "$1/in/deep/down" "$1/a & b"
+    : >"$1/empty"
+    printf 'one' >"$1/in/ümläut %41 #?.txt"
+    printf 'two' >"$1/a & b/<c> \"d\" 'e'"
+    printf 'three' >"$1/in/deep/down/日本語"
+    head -c 3000000 /dev/urandom >"$1/large"
+    i=0
+    while [ $i -lt 40 ]; do
+        echo "$i" >"$1/in/file $i"
+        i=$((i + 1))
+    done
+    touch -d '2001-02-03T04:05:06Z' "$1/large" "$1/in/deep/down/日本語"
+}
+
+# There, checked, back, the same.
+there_and_back() { # VENDOR
+    make_files "$scratch/$1"
+    ask sync "$scratch/$1" "$1:$1"
+    ask check "$scratch/$1" "$1:$1"
+    ask check --download "$scratch/$1" "$1:$1"
+    ask copy "$1:$1" "$scratch/$1.back"
+    diff -r "$scratch/$1" "$scratch/$1.back"
+    # A second time there is nothing to do.
+    ask sync -v --stats-one-line "$scratch/$1" "$1:$1" 2>"$scratch/again"
+    fails grep -q Copied "$scratch/again"
+    # What is gone here goes there.
+    rm -r "$scratch/$1/in"
+    printf 'more' >>"$scratch/$1/large"
+    ask sync "$scratch/$1" "$1:$1"
+    ask check "$scratch/$1" "$1:$1"
+    [ "$(ask lsf "$1:$1" | wc -l)" = 3 ]
+}
+
+case_other() {
+    there_and_back other
+}
+
+case_owncloud() {
+    there_and_back owncloud
+    # Times go along, and so do digests.
+    [ "$(TZ=UTC ask lsf --format t owncloud:owncloud/empty)" = "$(date -u -r "$scratch/owncloud/empty" '+%Y-%m-%d %H:%M:%S')" ]
+    [ "$(date -u -r "$scratch/owncloud.back/large" +%s)" = 981173106 ]
+}
+
+case_nextcloud() {
+    there_and_back nextcloud
+    [ "$(date -u -r "$scratch/nextcloud.back/large" +%s)" = 981173106 ]
+    ask hashsum sha1 nextcloud:nextcloud/empty >/dev/null
+}
+
+case_moves_and_removals() {
+    mkdir "$scratch/m"
+    echo one >"$scratch/m/one"
+    ask copy "$scratch/m" other:m
+    ask moveto other:m/one "other:m/two 2"
+    ask copyto "other:m/two 2" other:m/three
+    ask move other:m other:n
+    [ "$(ask lsf other:n | sort | tr '\n' ,)" = 'three,two 2,' ]
+    ask cat other:n/three | grep -qx one
+    ask deletefile other:n/three
+    ask purge other:n
+    fails ask lsf other:n 2>"$scratch/none"
+    ask about other: | grep -q '^Free:'
+}
+
+case_reads_a_part() {
+    printf 0123456789 >"$scratch/digits"
+    ask copyto "$scratch/digits" other:digits
+    [ "$(ask cat --offset 3 --count 4 other:digits)" = 3456 ]
+}
+
+case_the_store_is_whole() {
+    expect_sound
+}
+
+run_cases
