@@ -156,13 +156,13 @@ static void reload(running *r)
 {
     ash_choices *c = r->choices;
     ash__notify_reloading();
-    ash__log(ASH_LOG_INFO, "reading %s again", c->path);
     if (ash__choices_again(c)) {
         ash__faces_set_max_connections(&r->faces,
                                        (int32_t)ash__choice_amount(c, ASH_SET_MAX_CONNECTIONS));
         ash__chore_set_interval(r->chores.expiry,
                                 ash__choice_amount(c, ASH_SET_EXPIRE_EVERY) * 1000);
         ash__chore_set_interval(r->chores.sums, ash__choice_amount(c, ASH_SET_SUM_EVERY) * 1000);
+        ash__log(ASH_LOG_INFO, "%s is read again", c->path);
         ash_log_set(print_log, r->cmd, ash__choice_log_level(c));
     }
     tell_ready(r);
