@@ -104,10 +104,10 @@ case_bad_options() {
         # shellcheck disable=SC2086 # two words
         set -- $pair
         expect_status 2 "$ASHLAR" -s "$scratch/none" serve "--$1" "$2"
-        sed "s/^ashlar serve: --//" "$scratch/err" >"$scratch/said"
+        sed "s/^ashlar serve: --//" "$scratch/err" >"$scratch/words"
         echo "$1 = $2" >"$conf"
         expect_status 2 "$ASHLAR" serve --config "$conf" --check-config
-        [ "$(sed "s|^$conf:1: ||" "$scratch/out")" = "$(cat "$scratch/said")" ]
+        [ "$(sed "s|^$conf:1: ||" "$scratch/out")" = "$(cat "$scratch/words")" ]
     done
     expect_status 2 "$ASHLAR" -s "$scratch/none" serve --http-host 'a,b c'
     expect_status 2 "$ASHLAR" -s "$scratch/none" serve --http-host "$(seq -s, 33)"
@@ -133,6 +133,29 @@ case_what_comes_before_what() {
     # Where the two contradict each other, nothing is guessed.
     expect_status 2 "$ASHLAR" serve --config "$conf" --standalone
     grep -q 'standalone server has no --replica-set' "$scratch/err"
+}
+
+# Whoever opened a socket has the file's address already.
+case_given_sockets_come_before_the_file() {
+    printf 'store = %s\nmongo = 127.0.0.1:1\n' "$scratch/given" >"$conf"
+    python3 - "$ASHLAR" "$conf" <<'END'
+import os, socket, subprocess, sys
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+s.listen()
+def give():
+    os.dup2(s.fileno(), 3)
+    os.set_inheritable(3, True)
+for more, wanted in ([], s.getsockname()[1]), (["--mongo", "fd:3"], s.getsockname()[1]), (["--mongo", "0"], None):
+    server = subprocess.Popen(["/bin/sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh", sys.argv[1], "serve", "--config", sys.argv[2], *more],
+                              env=dict(os.environ, LISTEN_FDS="1", LISTEN_FDNAMES="mongo"), preexec_fn=give, close_fds=False,
+                              stdout=subprocess.PIPE, text=True)
+    line = server.stdout.readline()
+    assert line.startswith("mongodb://127.0.0.1:"), line
+    assert (line == f"mongodb://127.0.0.1:{wanted}/\n") == (wanted is not None), line
+    server.terminate()
+    assert server.wait() == 0
+END
 }
 
 status_of() { # METHOD URL
