@@ -96,7 +96,7 @@ case_behind_nginx() {
     echo $events_pid >>"$scratch/pids"
     tries=0
     until grep -q '^data:.*told' "$scratch/events"; do
-        ask -T "$0" -o /dev/null "$proxy/told"
+        ask -T "$0" -o /dev/null "$proxy/told-$tries" # the same again would be no change
         tries=$((tries + 1))
         [ $tries -lt 200 ]
         sleep 0.05
