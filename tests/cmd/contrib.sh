@@ -48,7 +48,7 @@ start_nginx() {
     for kind in client_body proxy fastcgi uwsgi scgi; do
         echo "${kind}_temp_path $scratch/nginx/$kind;"
     done >"$scratch/nginx/folders"
-    printf 'daemon off; pid %s/pid; error_log %s/error; events {} http { access_log off; include %s/folders; %s }' \
+    printf 'daemon off; master_process off; pid %s/pid; error_log %s/error; events {} http { access_log off; include %s/folders; %s }' \
         "$scratch/nginx" "$scratch/nginx" "$scratch/nginx" \
         "server { listen 127.0.0.1:$port; include $scratch/nginx/location; }" >"$scratch/nginx/conf"
     nginx -t -c "$scratch/nginx/conf" >"$scratch/words" 2>&1 || {
