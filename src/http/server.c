@@ -4,6 +4,8 @@
 #include "base/options.h"
 #include "http/state.h"
 
+enum { DEFAULT_CONNECTIONS = 1000 };
+
 static void default_int64(int64_t *value, int64_t otherwise)
 {
     if (*value <= 0)
@@ -17,7 +19,7 @@ static int copy_options(ash_http_server *s, const ash_http_options *opts, ash_er
     if (rc != 0)
         return rc;
     if (o->max_connections <= 0)
-        o->max_connections = 1000;
+        o->max_connections = DEFAULT_CONNECTIONS;
     if (o->threads <= 0)
         o->threads = 16;
     default_int64(&o->head_timeout_ms, 10000);
@@ -79,6 +81,12 @@ int32_t ash__http_server_client_count(ash_http_server *server)
 const ash_http_counts *ash__http_server_counts(const ash_http_server *server)
 {
     return &server->counts;
+}
+
+void ash__http_server_set_max_connections(ash_http_server *server, int32_t max_connections)
+{
+    ash__host_set_max_peers(&server->host,
+                            max_connections > 0 ? max_connections : DEFAULT_CONNECTIONS);
 }
 
 void ash__http_server_stop(ash_http_server *server)

@@ -61,6 +61,8 @@ int ash__http_server_start(const ash_http_service *service, void *ctx, const ash
 int ash__http_server_try_addresses(const char *const *listen, size_t count, ash_error *err);
 const char *const *ash__http_server_addresses(const ash_http_server *server, size_t *count);
 int32_t ash__http_server_client_count(ash_http_server *server);
+/* 0: the default.  Who is connected already stays. */
+void ash__http_server_set_max_connections(ash_http_server *server, int32_t max_connections);
 const ash_http_counts *ash__http_server_counts(const ash_http_server *server);
 /* Stop accepting, finish what is being answered, close all connections; after stop_timeout_ms also
  * those whose clients do not read.  NULL is fine. */

@@ -7,7 +7,7 @@
 #include "nats/connection.h"
 #include "nats/state.h"
 
-enum { MIN_MESSAGE_BYTES = 8 * 1024 * 1024 };
+enum { DEFAULT_CONNECTIONS = 1000, MIN_MESSAGE_BYTES = 8 * 1024 * 1024 };
 
 static void default_int64(int64_t *value, int64_t otherwise)
 {
@@ -22,7 +22,7 @@ static int copy_options(ash_nats_server *s, const ash_nats_server_options *opts,
     if (rc != 0)
         return rc;
     if (o->max_connections <= 0)
-        o->max_connections = 1000;
+        o->max_connections = DEFAULT_CONNECTIONS;
     default_int64(&o->connect_timeout_ms, 10000);
     default_int64(&o->message_timeout_ms, 30000);
     default_int64(&o->send_timeout_ms, 10000);
@@ -80,6 +80,12 @@ const char *const *ash__nats_server_addresses(const ash_nats_server *server, siz
 int32_t ash__nats_server_client_count(ash_nats_server *server)
 {
     return ash__host_peer_count(&server->host);
+}
+
+void ash__nats_server_set_max_connections(ash_nats_server *server, int32_t max_connections)
+{
+    ash__host_set_max_peers(&server->host,
+                            max_connections > 0 ? max_connections : DEFAULT_CONNECTIONS);
 }
 
 void ash__nats_server_stop(ash_nats_server *server)

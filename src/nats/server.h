@@ -59,6 +59,8 @@ const char *const *ash__nats_server_addresses(const ash_nats_server *server, siz
 
 /* How many clients are connected now. */
 int32_t ash__nats_server_client_count(ash_nats_server *server);
+/* 0: the default.  Who is connected already stays. */
+void ash__nats_server_set_max_connections(ash_nats_server *server, int32_t max_connections);
 
 /* Stop accepting, close all connections, after stop_timeout_ms also those whose clients do not
  * read, free the server.  All clients are detached from the service then.  NULL is fine. */

@@ -184,7 +184,7 @@ static void start_peer(ash_host *h, int fd, const ash_listener *at)
     }
     if (!enter(p)) {
         ash__log(ASH_LOG_WARN, "connection from %s refused: there are %d already", p->remote,
-                 h->opts.max_peers);
+                 ash__host_max_peers(h));
         ash__stream_close(&p->stream);
         ash__free(p);
         return;
@@ -333,6 +333,21 @@ int32_t ash__host_peer_count(ash_host *h)
     int32_t count = h->peer_count;
     ash__mutex_unlock(&h->lock);
     return count;
+}
+
+int32_t ash__host_max_peers(ash_host *h)
+{
+    ash__mutex_lock(&h->lock);
+    int32_t most = h->opts.max_peers;
+    ash__mutex_unlock(&h->lock);
+    return most;
+}
+
+void ash__host_set_max_peers(ash_host *h, int32_t max_peers)
+{
+    ash__mutex_lock(&h->lock);
+    h->opts.max_peers = max_peers;
+    ash__mutex_unlock(&h->lock);
 }
 
 bool ash__host_is_stopping(ash_host *h)

@@ -18,7 +18,7 @@ typedef struct ash_host_options {
     const char *const *listen; /* texts as of ash__listeners_add */
     size_t listen_count;
     const char *socket_path; /* Unix socket, made with mode 0600, removed at the end; or NULL */
-    int32_t max_peers;
+    int32_t max_peers;       /* from the start on guarded by the lock */
     int64_t room_bytes;      /* for requests in flight, and as much for answers */
     int32_t seats;           /* threads of a face whose peers take turns */
     int64_t stop_timeout_ms; /* how long a stop waits for clients to take their last answers */
@@ -71,6 +71,9 @@ void ash__host_release(ash_host *h); /* stopped, or never started */
 void ash__host_leave(ash_peer *p);
 
 int32_t ash__host_peer_count(ash_host *h);
+/* opts.max_peers, which may change while the host runs; who is there already stays. */
+int32_t ash__host_max_peers(ash_host *h);
+void ash__host_set_max_peers(ash_host *h, int32_t max_peers);
 bool ash__host_is_stopping(ash_host *h);
 
 #endif

@@ -205,6 +205,20 @@ static int add_localhost(ash_listeners *l, uint16_t port, ash_error *err)
     }
 }
 
+/* "fd:3" is 3; below that are the standard ones.  -1: it is none. */
+static int given_number(const char *text)
+{
+    char *end;
+    long n = strtol(text + 3, &end, 10);
+    return text[3] >= '0' && text[3] <= '9' && *end == '\0' && n >= 3 && n <= 65535 ? (int)n : -1;
+}
+
+static int refuse_number(const char *text, ash_error *err)
+{
+    return ash__fail(err, ASH_EINVAL,
+                     "cannot listen on %s: not the number of a socket that was given", text);
+}
+
 /* Of a socket that somebody else opened: may it be used? */
 static int check_given(const ash_listen_rule *rule, const any_address *a, const char *text,
                        ash_error *err)
@@ -234,25 +248,22 @@ static int add_given(ash_listeners *l, const char *text, ash_error *err)
 {
     any_address a;
     socklen_t len = sizeof a, int_len = sizeof(int);
-    int type = 0, listens = 0;
-    char *end;
-    long n = strtol(text + 3, &end, 10);
-    if (end == text + 3 || *end != '\0' || n < 3 || n > 65535)
-        return ash__fail(err, ASH_EINVAL,
-                         "cannot listen on %s: not the number of a socket that was given", text);
+    int type = 0, listens = 0, n = given_number(text);
+    if (n < 0)
+        return refuse_number(text, err);
     memset(&a, 0, sizeof a);
-    if (getsockopt((int)n, SOL_SOCKET, SO_TYPE, &type, &int_len) != 0 || type != SOCK_STREAM ||
-        getsockopt((int)n, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_len) != 0 || !listens ||
-        getsockname((int)n, &a.any, &len) != 0)
+    if (getsockopt(n, SOL_SOCKET, SO_TYPE, &type, &int_len) != 0 || type != SOCK_STREAM ||
+        getsockopt(n, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_len) != 0 || !listens ||
+        getsockname(n, &a.any, &len) != 0)
         return ash__fail(err, ASH_EINVAL, "cannot listen on %s: it is no socket that listens",
                          text);
     int rc = check_given(&l->rule, &a, text, err);
     if (rc != 0)
         return rc;
-    int fd = fcntl((int)n, F_DUPFD_CLOEXEC, 3);
+    int fd = fcntl(n, F_DUPFD_CLOEXEC, 3);
     if (fd < 0)
         return listen_error(errno, text, err);
-    fcntl((int)n, F_SETFD, FD_CLOEXEC);
+    fcntl(n, F_SETFD, FD_CLOEXEC);
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
     keep(l, fd, a.any.sa_family == AF_UNIX, a.un.sun_path);
     /* Its file is somebody else's, and stays. */
@@ -282,6 +293,19 @@ int ash__listeners_add(ash_listeners *l, const char *text, ash_error *err)
         return listen_error(errno, text, err);
     keep(l, fd, false, NULL);
     return 0;
+}
+
+int ash__listen_check(const ash_listen_rule *rule, const char *text, ash_error *err)
+{
+    char host[64];
+    uint16_t port = 0;
+    any_address a;
+    if (strncmp(text, "fd:", 3) == 0)
+        return given_number(text) < 0 ? refuse_number(text, err) : 0;
+    int rc = split(text, rule->port, host, sizeof host, &port, err);
+    if (rc != 0 || strcmp(host, "localhost") == 0)
+        return rc;
+    return to_address(rule, host, port, &a, err);
 }
 
 /* Does anybody listen on the socket file? */

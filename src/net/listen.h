@@ -42,6 +42,8 @@ typedef struct ash_listeners {
  * parse, ASH_EEXISTS when it is in use, ASH_EBUSY when somebody serves on the Unix socket already,
  * ASH_ENETWORK otherwise. */
 int ash__listeners_add(ash_listeners *l, const char *text, ash_error *err);
+/* Whether the text, and the rule, let it be tried at all; nothing is opened.  Errors as above. */
+int ash__listen_check(const ash_listen_rule *rule, const char *text, ash_error *err);
 int ash__listeners_add_unix(ash_listeners *l, const char *path, ash_error *err);
 void ash__listeners_close(ash_listeners *l);
 

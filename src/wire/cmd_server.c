@@ -48,7 +48,7 @@ static void add_connections(ash_command *c)
     int32_t current = ash__host_peer_count(&s->host);
     ash__builder_begin_doc(b, "connections");
     ash__builder_int32(b, "current", current);
-    ash__builder_int32(b, "available", s->opts.max_connections - current);
+    ash__builder_int32(b, "available", ash__host_max_peers(&s->host) - current);
     ash__builder_int64(b, "totalCreated", atomic_load(&s->host.peers_made));
     ash__builder_end(b);
 }

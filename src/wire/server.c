@@ -18,6 +18,7 @@
 #include <string.h>
 
 enum {
+    DEFAULT_CONNECTIONS = 1000,
     TRIM_AFTER_BYTES = 32 * 1024 * 1024,
     /* Three quarters of it (net/room.h) hold the largest message twice, packed and unpacked. */
     MIN_MESSAGE_BYTES = 128 * 1024 * 1024
@@ -94,7 +95,7 @@ static int copy_options(ash_server *s, const ash_server_options *opts, ash_error
     if (rc != 0)
         return rc;
     if (o->max_connections <= 0)
-        o->max_connections = 1000;
+        o->max_connections = DEFAULT_CONNECTIONS;
     if (o->max_cursors <= 0)
         o->max_cursors = 10000;
     if (o->max_sessions <= 0)
@@ -212,6 +213,12 @@ const char *const *ash__server_addresses(const ash_server *server, size_t *count
 {
     *count = server->host.listeners.count;
     return server->host.addresses;
+}
+
+void ash__server_set_max_connections(ash_server *server, int32_t max_connections)
+{
+    ash__host_set_max_peers(&server->host,
+                            max_connections > 0 ? max_connections : DEFAULT_CONNECTIONS);
 }
 
 void ash__server_stop(ash_server *server)

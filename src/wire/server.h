@@ -71,6 +71,8 @@ const char *const *ash__server_addresses(const ash_server *server, size_t *count
 
 /* How many clients are connected now. */
 int32_t ash__server_connection_count(ash_server *server);
+/* 0: the default.  Who is connected already stays. */
+void ash__server_set_max_connections(ash_server *server, int32_t max_connections);
 
 /* Stop accepting, interrupt all commands (11600; a write that is being made may still end well),
  * close all connections, after stop_timeout_ms also those whose clients do not read, and all

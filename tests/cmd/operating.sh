@@ -127,4 +127,14 @@ case_5_repair_all() {
     step 10 | grep -q "^$store takes .* on the disk"
 }
 
+case_6_settings() {
+    block "$page" ini 1 >"$scratch/conf"
+    [ "$(wc -l <"$scratch/conf")" -gt 10 ]
+    "$ASHLAR" serve --config "$scratch/conf" --check-config | grep -qx "$scratch/conf: good"
+    # All keys are there that SIGHUP is said to change, and these are all.
+    for key in 'max-connections = 2' 'expire-every = 2' 'sum-every = 2' 'log-level = debug'; do
+        grep -q "SIGHUP reads the file again.*\`${key%% *}\`" "$page"
+    done
+}
+
 run_cases

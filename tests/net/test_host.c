@@ -8,10 +8,14 @@
 #include "net/host.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 typedef struct echo {
@@ -223,6 +227,148 @@ static void test_net_host__who_may_listen_where(void **state)
     stop(&s);
 }
 
+/* ---- sockets that were given ---- */
+
+/* A listening socket as a parent would leave it, and what it is called. */
+static int given(int family, const struct sockaddr *a, socklen_t len, char text[16])
+{
+    int fd = socket(family, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, a, len), 0);
+    assert_int_equal(listen(fd, 10), 0);
+    snprintf(text, 16, "fd:%d", fd);
+    return fd;
+}
+
+static int given_ipv4(uint32_t host, char text[16])
+{
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    a.sin_addr.s_addr = htonl(host);
+    return given(AF_INET, (struct sockaddr *)&a, sizeof a, text);
+}
+
+/* A stop leaves it open, so that clients wait for who comes next. */
+static void test_net_host__given_sockets(void **state)
+{
+    char text[16];
+    const char *const listen_on[] = {text};
+    ash_host_options o = {.listen = listen_on, .listen_count = 1};
+    ash_error err = ASH_ERROR_INIT;
+    echoing s;
+    int fd = given_ipv4(INADDR_LOOPBACK, text);
+    (void)state;
+    assert_int_equal(ash__host_try_addresses(&loopback_face, listen_on, 1, &err), 0);
+    assert_int_equal(start(&s, &loopback_face, o), 0);
+    assert_int_equal(strncmp(s.host.addresses[0], "127.0.0.1:", 10), 0);
+    /* Nothing that is started from here on has it. */
+    assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    int client = connect_to(&s);
+    assert_int_equal(echo_of(client, 'x'), 'x');
+    close(client);
+    struct sockaddr_in a;
+    socklen_t len = sizeof a;
+    getsockname(fd, (struct sockaddr *)&a, &len);
+    stop(&s);
+    client = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(client, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(start(&s, &loopback_face, o), 0);
+    assert_int_equal(echo_of(client, 'y'), 'y');
+    close(client);
+    stop(&s);
+    close(fd);
+}
+
+static void refuses(const char *text, int expected, const char *why)
+{
+    ash_error err = ASH_ERROR_INIT;
+    assert_int_equal(ash__host_try_addresses(&loopback_face, &text, 1, &err), expected);
+    if (strstr(err.text, why) == NULL)
+        fail_msg("%s: %s", text, err.text);
+}
+
+static void test_net_host__given_sockets_that_will_not_do(void **state)
+{
+    char text[16];
+    (void)state;
+    refuses("fd:", ASH_EINVAL, "not the number of a socket");
+    refuses("fd:2", ASH_EINVAL, "not the number of a socket");
+    refuses("fd:-3", ASH_EINVAL, "not the number of a socket");
+    refuses("fd: 3", ASH_EINVAL, "not the number of a socket");
+    refuses("fd:3x", ASH_EINVAL, "not the number of a socket");
+    refuses("fd:99999999999999999999", ASH_EINVAL, "not the number of a socket");
+    refuses("fd:65000", ASH_EINVAL, "it is no socket that listens");
+    int fd = given_ipv4(INADDR_ANY, text);
+    refuses(text, ASH_EACCES, "nobody is asked, so only loopback");
+    close(fd);
+    fd = open("/dev/null", O_RDWR);
+    snprintf(text, sizeof text, "fd:%d", fd);
+    refuses(text, ASH_EINVAL, "it is no socket that listens");
+    close(fd);
+    for (int type = 0; type < 2; type++) {
+        fd = socket(AF_INET, type == 0 ? SOCK_STREAM : SOCK_DGRAM, 0);
+        snprintf(text, sizeof text, "fd:%d", fd);
+        refuses(text, ASH_EINVAL, "it is no socket that listens");
+        close(fd);
+    }
+}
+
+/* Its owner's alone, and its file is whose it was. */
+static void test_net_host__given_unix_sockets(void **state)
+{
+    char text[16], folder[] = "/tmp/ashlar-host-XXXXXX";
+    const char *const listen_on[] = {text};
+    ash_host_options o = {.listen = listen_on, .listen_count = 1};
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    echoing s;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(a.sun_path, sizeof a.sun_path, "%s/socket", folder);
+    int fd = given(AF_UNIX, (struct sockaddr *)&a, sizeof a, text);
+    chmod(a.sun_path, 0660);
+    refuses(text, ASH_EACCES, "its owner's alone");
+    chmod(a.sun_path, 0600);
+    assert_int_equal(start(&s, &loopback_face, o), 0);
+    assert_string_equal(s.host.addresses[0], a.sun_path);
+    int client = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(connect(client, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(echo_of(client, 'x'), 'x');
+    close(client);
+    stop(&s);
+    assert_int_equal(access(a.sun_path, F_OK), 0);
+    unlink(a.sun_path);
+    close(fd);
+    /* One without a file has no mode that could be asked. */
+    memset(a.sun_path, 0, sizeof a.sun_path);
+    fd = given(AF_UNIX, (struct sockaddr *)&a, sizeof(sa_family_t), text);
+    refuses(text, ASH_EACCES, "its owner's alone");
+    close(fd);
+    rmdir(folder);
+}
+
+/* Fewer places do not throw out who is there. */
+static void test_net_host__as_many_as_it_is_told(void **state)
+{
+    echoing s;
+    (void)state;
+    assert_int_equal(start(&s, &loopback_face, (ash_host_options){.max_peers = 2}), 0);
+    int a = connect_to(&s), b = connect_to(&s);
+    assert_int_equal(echo_of(a, 'a'), 'a');
+    assert_int_equal(echo_of(b, 'b'), 'b');
+    ash__host_set_max_peers(&s.host, 1);
+    assert_int_equal(ash__host_max_peers(&s.host), 1);
+    int c = connect_to(&s);
+    assert_int_equal(echo_of(c, 'c'), 0);
+    assert_int_equal(echo_of(a, 'a'), 'a');
+    assert_int_equal(echo_of(b, 'b'), 'b');
+    close(c);
+    ash__host_set_max_peers(&s.host, 3);
+    c = connect_to(&s);
+    assert_int_equal(echo_of(c, 'c'), 'c');
+    close(a);
+    close(b);
+    close(c);
+    stop(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +377,10 @@ int main(void)
         cmocka_unit_test(test_net_host__who_stands_still_makes_room),
         cmocka_unit_test(test_net_host__streams_on_top),
         cmocka_unit_test(test_net_host__who_may_listen_where),
+        cmocka_unit_test(test_net_host__given_sockets),
+        cmocka_unit_test(test_net_host__given_sockets_that_will_not_do),
+        cmocka_unit_test(test_net_host__given_unix_sockets),
+        cmocka_unit_test(test_net_host__as_many_as_it_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cmd/kit/amount.h"
 #include "cmd/kit/text.h"
 
 #include <errno.h>
@@ -76,13 +77,9 @@ static int parse_id(const char *text, bson_value_t *out, ash_error *err)
 int ash__cmd_number(const ash_cmd *cmd, const char *option, const char *text, int64_t min,
                     int64_t max, int64_t *out)
 {
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (errno != 0 || *end != 0 || end == text || value < min || value > max)
+    if (!ash__amount_number(text, min, max, out))
         return ash__cmd_usage(cmd, "--%s takes a whole number from %lld to %lld, not \"%s\"",
                               option, (long long)min, (long long)max, text);
-    *out = value;
     return 0;
 }
 

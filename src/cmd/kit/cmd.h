@@ -317,6 +317,8 @@ enum ash_chore_kind {
 };
 int ash__chore_start(ash_store *store, enum ash_chore_kind kind, int64_t interval_ms,
                      ash_chore **out, ash_error *err);
+/* From its next rest on. */
+void ash__chore_set_interval(ash_chore *c, int64_t interval_ms); /* NULL is fine */
 void ash__chore_stop(ash_chore *c); /* waits for the thread; NULL is fine */
 
 /* ---- interruption (signals.c) ---- */

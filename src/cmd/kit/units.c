@@ -1,53 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times and sizes as people type them. */
+/* Times and sizes as values of options. */
 #include "cmd/kit/cmd.h"
 
 #include "base/clock.h"
+#include "cmd/kit/amount.h"
 #include "cmd/kit/when.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-struct unit {
-    const char *name;
-    double factor;
-};
-
-static const struct unit times[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {0}};
-static const struct unit sizes[] = {
-    {"", 1},
-    {"k", 1024},
-    {"K", 1024},
-    {"KiB", 1024},
-    {"M", 1024.0 * 1024},
-    {"MiB", 1024.0 * 1024},
-    {"G", 1024.0 * 1024 * 1024},
-    {"GiB", 1024.0 * 1024 * 1024},
-    {0},
-};
-
-/* Digits, perhaps with a point, and a unit: strtod alone takes signs, powers and words. */
-static bool parse(const char *text, const struct unit *units, double *out)
-{
-    char *end;
-    size_t len = strspn(text, "0123456789.");
-    if (len == 0 || len > 30)
-        return false;
-    double value = strtod(text, &end);
-    if (end != text + len)
-        return false;
-    for (; units->name != NULL; units++) {
-        if (strcmp(units->name, end) == 0) {
-            *out = value * units->factor;
-            return true;
-        }
-    }
-    return false;
-}
 
 int ash__cmd_time(const ash_cmd *cmd, const char *option, const char *text, double *seconds)
 {
-    if (parse(text, times, seconds))
+    if (ash__amount_time(text, seconds))
         return 0;
     return ash__cmd_usage(
         cmd, "--%s takes a time such as 90, 1.5s, 15m, 12h or 7d (no unit: seconds), not \"%s\"",
@@ -61,11 +22,9 @@ int ash__cmd_seconds(const ash_cmd *cmd, const char *option, const char *text, i
     int status = ash__cmd_time(cmd, option, text, &seconds);
     if (status != 0)
         return status;
-    /* 2.5 minutes are whole seconds, 1.5 s are not. */
-    if (seconds < (double)min || seconds > (double)max || seconds != (double)(int64_t)seconds)
+    if (!ash__amount_seconds(text, min, max, out))
         return ash__cmd_usage(cmd, "--%s takes whole seconds from %lld to %lld, not \"%s\"", option,
                               (long long)min, (long long)max, text);
-    *out = (int64_t)seconds;
     return 0;
 }
 
@@ -75,7 +34,7 @@ int ash__cmd_age(const ash_cmd *cmd, const char *option, const char *text, int64
 {
     double seconds;
     int64_t now_ms = ash__clock_wall_ms(), then_ms;
-    if (parse(text, times, &seconds))
+    if (ash__amount_time(text, &seconds))
         return ash__cmd_seconds(cmd, option, text, min, max, out);
     if (!ash__cmd_parse_time(text, now_ms, &then_ms) || (now_ms - then_ms) / 1000 < min ||
         (now_ms - then_ms) / 1000 > max)
@@ -92,7 +51,7 @@ int ash__cmd_bytes(const ash_cmd *cmd, const char *option, const char *text, int
                    int64_t max, int64_t *out)
 {
     double bytes;
-    if (!parse(text, sizes, &bytes) || bytes < (double)min || bytes > (double)max ||
+    if (!ash__amount_size(text, &bytes) || bytes < (double)min || bytes > (double)max ||
         bytes != (double)(int64_t)bytes)
         return ash__cmd_usage(cmd,
                               "--%s takes a whole number of bytes from %lld to %lld, such as 4096, "

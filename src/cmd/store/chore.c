@@ -38,9 +38,9 @@ struct ash_chore {
     const chore_kind *kind;
     ash_store *store;
     ash_cmd all; /* names no database and no bucket */
-    int64_t interval_ms;
     pthread_t thread;
     ash_mutex lock;
+    int64_t interval_ms; /* under the lock */
     ash_cond changed;
     atomic_bool stopping; /* set under the lock */
     /* Of the thread alone: */
@@ -139,23 +139,37 @@ static void go_round(ash_chore *c)
         c->kind->also(c);
 }
 
+static int64_t longer(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* For the interval as it becomes meanwhile.  false: it is to stop. */
+static bool rest(ash_chore *c, int64_t least_ms)
+{
+    int64_t began = ash__clock_ms();
+    ash__mutex_assert_held(&c->lock);
+    for (;;) {
+        int64_t until = began + longer(least_ms, c->interval_ms);
+        if (atomic_load(&c->stopping))
+            return false;
+        if (ash__clock_ms() >= until)
+            return true;
+        (void)ash__cond_wait_until(&c->changed, &c->lock, until);
+    }
+}
+
 static void *run(void *arg)
 {
     ash_chore *c = arg;
-    int64_t pause = c->interval_ms;
+    int64_t least_ms = 0;
     ash__mutex_lock(&c->lock);
-    while (!atomic_load(&c->stopping)) {
-        int64_t until = ash__clock_deadline(pause);
-        while (!atomic_load(&c->stopping) && ash__cond_wait_until(&c->changed, &c->lock, until))
-            ;
-        if (atomic_load(&c->stopping))
-            break;
+    while (rest(c, least_ms)) {
         /* Whoever stops it does not wait at the lock for a round: that looks at `stopping` itself. */
         ash__mutex_unlock(&c->lock);
         int64_t began = ash__clock_ms();
         go_round(c);
-        int64_t rest = (ash__clock_ms() - began) * REST_FACTOR;
-        pause = rest > c->interval_ms ? rest : c->interval_ms;
+        least_ms = (ash__clock_ms() - began) * REST_FACTOR;
         ash__mutex_lock(&c->lock);
     }
     ash__mutex_unlock(&c->lock);
@@ -182,6 +196,16 @@ int ash__chore_start(ash_store *store, enum ash_chore_kind kind, int64_t interva
     }
     *out = c;
     return 0;
+}
+
+void ash__chore_set_interval(ash_chore *c, int64_t interval_ms)
+{
+    if (c == NULL)
+        return;
+    ash__mutex_lock(&c->lock);
+    c->interval_ms = interval_ms > 0 ? interval_ms : c->kind->every_ms;
+    ash__cond_broadcast(&c->changed);
+    ash__mutex_unlock(&c->lock);
 }
 
 void ash__chore_stop(ash_chore *c)

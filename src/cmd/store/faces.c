@@ -27,6 +27,7 @@ typedef struct shown_face {
     int (*start)(const ash_serving *s, const char *const *listen, size_t count, void **server,
                  ash_error *err);
     const char *const *(*addresses)(const void *server, size_t *count);
+    void (*set_max_connections)(void *server, int32_t max_connections);
     void (*stop)(void *server);
 } shown_face;
 
@@ -46,6 +47,7 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.set_name = s->set_name;
     opts.test_commands = s->test_commands;
     opts.max_connections = s->max_connections;
+    opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);
     *server = started;
     return rc;
@@ -54,6 +56,11 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
 static const char *const *addresses_of_mongodb(const void *server, size_t *count)
 {
     return ash__server_addresses(server, count);
+}
+
+static void set_max_of_mongodb(void *server, int32_t max_connections)
+{
+    ash__server_set_max_connections(server, max_connections);
 }
 
 static void stop_mongodb(void *server)
@@ -76,6 +83,11 @@ static void stop_nats(void *server)
     ash__free(f);
 }
 
+static void set_max_of_nats(void *server, int32_t max_connections)
+{
+    ash__nats_server_set_max_connections(((nats_face *)server)->server, max_connections);
+}
+
 static int start_nats(const ash_serving *s, const char *const *listen, size_t count, void **server,
                       ash_error *err)
 {
@@ -84,6 +96,7 @@ static int start_nats(const ash_serving *s, const char *const *listen, size_t co
     opts.listen = listen;
     opts.listen_count = count;
     opts.max_connections = s->max_connections;
+    opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__jetstream_new(s->store, &f->jetstream, err);
     if (rc == 0)
         rc = ash__nats_server_start(ash__jetstream_service(), f->jetstream, &opts, &f->server, err);
@@ -103,8 +116,6 @@ static const char *const *addresses_of_nats(const void *server, size_t *count)
 
 /* ---- HTTP, with trees behind it ---- */
 
-enum { MAX_HOSTS = 32 };
-
 typedef struct http_face {
     ash_http_log *log;
     ash_http_stores *stores;
@@ -122,17 +133,35 @@ static void stop_http(void *server)
     ash__free(f);
 }
 
+static void set_max_of_http(void *server, int32_t max_connections)
+{
+    ash__http_server_set_max_connections(((http_face *)server)->server, max_connections);
+}
+
+static size_t list_mounts(const ash_serving *s,
+                          ash_site_mount_options mounts[ASH_SETTINGS_MAX_ENDPOINTS])
+{
+    if (s->http_root != NULL || s->endpoint_count == 0) {
+        mounts[0] = (ash_site_mount_options){"", s->http_root != NULL ? s->http_root : "/"};
+        return 1;
+    }
+    for (size_t i = 0; i < s->endpoint_count; i++)
+        mounts[i] = (ash_site_mount_options){s->endpoints[i].prefix, s->endpoints[i].root};
+    return s->endpoint_count;
+}
+
 static int make_site(const ash_serving *s, http_face *f, ash_error *err)
 {
-    ash_site_mount_options mount = {"", s->http_root != NULL ? s->http_root : "/"};
+    ash_site_mount_options mounts[ASH_SETTINGS_MAX_ENDPOINTS];
     ash_site_options opts = ASH_SITE_OPTIONS_INIT;
-    const char *hosts[MAX_HOSTS];
+    const char *hosts[ASH_SETTINGS_MAX_HOSTS];
     char *rest = NULL, *list = ash__strdup(s->http_hosts != NULL ? s->http_hosts : "");
-    opts.mounts = &mount;
-    opts.mount_count = 1;
+    opts.mounts = mounts;
+    opts.mount_count = list_mounts(s, mounts);
     opts.hosts = hosts;
     opts.version = ASH_VERSION;
-    for (char *name = strtok_r(list, ",", &rest); name != NULL && opts.host_count < MAX_HOSTS;
+    for (char *name = strtok_r(list, ",", &rest);
+         name != NULL && opts.host_count < ASH_SETTINGS_MAX_HOSTS;
          name = strtok_r(NULL, ",", &rest))
         hosts[opts.host_count++] = name;
     int rc = ash__http_stores_new(s->store, &f->stores, err);
@@ -152,6 +181,7 @@ static int start_http(const ash_serving *s, const char *const *listen, size_t co
     opts.listen = listen;
     opts.listen_count = count;
     opts.max_connections = s->max_connections;
+    opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = make_site(s, f, err);
     if (rc == 0 && s->http_log != NULL)
         rc = ash__http_log_open(s->http_log,
@@ -189,6 +219,7 @@ static const shown_face faces[ASH_FACES] = {
      .try_addresses = ash__server_try_addresses,
      .start = start_mongodb,
      .addresses = addresses_of_mongodb,
+     .set_max_connections = set_max_of_mongodb,
      .stop = stop_mongodb},
     {.option = "nats",
      .scheme = "nats",
@@ -196,6 +227,7 @@ static const shown_face faces[ASH_FACES] = {
      .try_addresses = ash__nats_server_try_addresses,
      .start = start_nats,
      .addresses = addresses_of_nats,
+     .set_max_connections = set_max_of_nats,
      .stop = stop_nats},
     {.option = "http",
      .scheme = "http",
@@ -203,19 +235,9 @@ static const shown_face faces[ASH_FACES] = {
      .try_addresses = ash__http_server_try_addresses,
      .start = start_http,
      .addresses = addresses_of_http,
+     .set_max_connections = set_max_of_http,
      .stop = stop_http},
 };
-
-/* ":27102" and "27102" are ports of this machine. */
-static const char *with_host(const char *address, char *hosted)
-{
-    const char *port = address[0] == ':' ? address + 1 : address;
-    size_t len = strlen(port);
-    if (len == 0 || len > 5 || strspn(port, "0123456789") != len)
-        return address;
-    snprintf(hosted, ASH_HOSTED_BYTES, "127.0.0.1:%s", port);
-    return hosted;
-}
 
 static int split_addresses(const ash_cmd *cmd, const shown_face *face, struct ash_faces_item *item)
 {
@@ -224,10 +246,31 @@ static int split_addresses(const ash_cmd *cmd, const shown_face *face, struct as
     for (char *part = strtok_r(item->list, ",", &rest); part != NULL;
          part = strtok_r(NULL, ",", &rest), item->count++)
         if (item->count < ASH_FACE_ADDRESSES)
-            item->addresses[item->count] = with_host(part, item->hosted[item->count]);
+            item->addresses[item->count] = ash__hosted_address(part, item->hosted[item->count]);
     if (item->count == 0 || item->count > ASH_FACE_ADDRESSES)
         return ash__cmd_usage(cmd, "--%s takes 1 to %d addresses", face->option,
                               (int)ASH_FACE_ADDRESSES);
+    return 0;
+}
+
+static int count_uses(const ash_faces *f, const char *address)
+{
+    int uses = 0;
+    for (size_t i = 0; i < ASH_FACES; i++)
+        for (size_t at = 0; at < f->items[i].count; at++)
+            uses += strcmp(f->items[i].addresses[at], address) == 0;
+    return uses;
+}
+
+/* Two who accept from one socket would each get clients of the other. */
+static int check_given_once(const ash_faces *f, const ash_cmd *cmd)
+{
+    for (size_t i = 0; i < ASH_FACES; i++)
+        for (size_t at = 0; at < f->items[i].count; at++)
+            if (strncmp(f->items[i].addresses[at], "fd:", 3) == 0 &&
+                count_uses(f, f->items[i].addresses[at]) > 1)
+                return ash__cmd_usage(cmd, "%s is to be listened on twice",
+                                      f->items[i].addresses[at]);
     return 0;
 }
 
@@ -235,14 +278,26 @@ int ash__faces_init(ash_faces *f, const ash_serving *s)
 {
     int rc = 0;
     for (size_t i = 0; i < ASH_FACES && rc == 0; i++) {
-        char *given = s->listen[i] == NULL ? ash__given_sockets(faces[i].option) : NULL;
         const char *listen = s->listen[i] != NULL ? s->listen[i] : faces[i].otherwise;
-        if (given == NULL && listen == NULL)
+        if (listen == NULL)
             continue;
-        f->items[i].list = given != NULL ? given : ash__strdup(listen);
+        f->items[i].list = ash__strdup(listen);
         rc = split_addresses(s->cmd, &faces[i], &f->items[i]);
     }
-    return rc;
+    return rc == 0 ? check_given_once(f, s->cmd) : rc;
+}
+
+void ash__faces_warn_unused(const ash_faces *f, const ash_cmd *cmd)
+{
+    for (int i = 0; i < ash__given_count(); i++) {
+        char address[ASH_HOSTED_BYTES];
+        snprintf(address, sizeof address, "fd:%d", ASH_FIRST_GIVEN + i);
+        if (count_uses(f, address) == 0)
+            ash__cmd_warn(cmd,
+                          "nobody listens on %s, a socket that was given: its name "
+                          "(FileDescriptorName) is none of mongo, nats and http",
+                          address);
+    }
 }
 
 int ash__faces_try(const ash_faces *f, ash_error *err)
@@ -276,31 +331,59 @@ static void print_uri(const shown_face *face, const char *address, ash_buffer *o
     ash__buffer_append_text(out, face->uri_end);
 }
 
-static void announce_address(const ash_cmd *cmd, const shown_face *face, const char *address)
+/* The socket in the store's folder is for other commands, which find it. */
+static bool is_door(const ash_serving *s, const char *address)
 {
-    if (cmd->json) {
-        ash_buffer uri = ASH_BUFFER_INIT;
-        print_uri(face, address, &uri);
+    return s->socket_path != NULL && strcmp(s->socket_path, address) == 0;
+}
+
+static void announce_address(const ash_serving *s, const shown_face *face, const char *address)
+{
+    ash_buffer uri = ASH_BUFFER_INIT;
+    print_uri(face, address, &uri);
+    if (s->cmd->json) {
         bson_t *object =
             BCON_NEW("listening", BCON_UTF8(address), "uri", BCON_UTF8(ash__buffer_text(&uri)));
         ash__cmd_emit(object);
         bson_destroy(object);
-        ash__buffer_release(&uri);
-    } else if (address[0] != '/') {
-        printf("%s://%s%s\n", face->scheme, address, face->uri_end);
+    } else if (!is_door(s, address)) {
+        printf("%s\n", ash__buffer_text(&uri));
     }
+    ash__buffer_release(&uri);
 }
 
-void ash__faces_announce(const ash_faces *f, const ash_cmd *cmd)
+void ash__faces_announce(const ash_faces *f, const ash_serving *s)
 {
     for (size_t i = 0; i < ASH_FACES; i++) {
         size_t count = 0;
         const char *const *addresses =
             f->items[i].server != NULL ? faces[i].addresses(f->items[i].server, &count) : NULL;
         for (size_t at = 0; at < count; at++)
-            announce_address(cmd, &faces[i], addresses[at]);
+            announce_address(s, &faces[i], addresses[at]);
     }
     (void)ash__cmd_flush_output();
+}
+
+void ash__faces_describe(const ash_faces *f, const ash_serving *s, ash_buffer *out)
+{
+    for (size_t i = 0; i < ASH_FACES; i++) {
+        size_t count = 0;
+        const char *const *addresses =
+            f->items[i].server != NULL ? faces[i].addresses(f->items[i].server, &count) : NULL;
+        for (size_t at = 0; at < count; at++) {
+            if (is_door(s, addresses[at]))
+                continue;
+            ash__buffer_append_byte(out, ' ');
+            print_uri(&faces[i], addresses[at], out);
+        }
+    }
+}
+
+void ash__faces_set_max_connections(ash_faces *f, int32_t max_connections)
+{
+    for (size_t i = 0; i < ASH_FACES; i++)
+        if (f->items[i].server != NULL)
+            faces[i].set_max_connections(f->items[i].server, max_connections);
 }
 
 void ash__faces_stop(ash_faces *f)

@@ -3,25 +3,30 @@
 #define ASH_CMD_STORE_FACES_H
 
 /* What `ashlar serve` shows of a store: a list of faces, each a server with addresses of its own.
- * To add one: a row in the list (faces.c) and its option in serve.c. */
+ * To add one: a row in the list (faces.c), and its option in serve.c and settings.c. */
 
+#include "base/buffer.h"
 #include "cmd/kit/cmd.h"
+#include "cmd/store/settings.h"
 
-enum { ASH_FACES = 3, ASH_FACE_ADDRESSES = 16, ASH_HOSTED_BYTES = 32 };
+enum { ASH_FACES = 3 };
 
 /* Options of `ashlar serve`, as faces.c needs them. */
 typedef struct ash_serving {
     const ash_cmd *cmd;
     ash_store *store;
     const char *socket_path;       /* in the folder, for other commands; or NULL */
-    const char *listen[ASH_FACES]; /* what the faces' options say; NULL: not given */
+    const char *listen[ASH_FACES]; /* where the faces are to listen; NULL: nothing is said */
     const char *advertise;
     const char *set_name;
     bool standalone;
     bool test_commands;
     int32_t max_connections; /* 0: the default */
-    const char *http_root;   /* of the tree that HTTP shows; NULL: "/" */
-    const char *http_log;    /* where the access log goes; NULL: there is none */
+    int64_t stop_timeout_ms; /* 0: the default */
+    const char *http_root;   /* of the tree that HTTP shows at "/"; NULL: the endpoints below */
+    const ash_endpoint *endpoints;
+    size_t endpoint_count; /* 0: the tree "/" at "/" */
+    const char *http_log;  /* where the access log goes; NULL: there is none */
     bool http_log_json;
     const char *http_hosts; /* names that it is known by, separated by commas; or NULL */
 } ash_serving;
@@ -44,7 +49,12 @@ int ash__faces_init(ash_faces *f, const ash_serving *s);
 int ash__faces_try(const ash_faces *f, ash_error *err);
 int ash__faces_start(ash_faces *f, const ash_serving *s, ash_error *err);
 /* A line, or with --json an object, for each address. */
-void ash__faces_announce(const ash_faces *f, const ash_cmd *cmd);
+void ash__faces_announce(const ash_faces *f, const ash_serving *s);
+/* The same addresses in one line, with a blank before each. */
+void ash__faces_describe(const ash_faces *f, const ash_serving *s, ash_buffer *out);
+/* Sockets that were given, and that no face listens on: a warning for each. */
+void ash__faces_warn_unused(const ash_faces *f, const ash_cmd *cmd);
+void ash__faces_set_max_connections(ash_faces *f, int32_t max_connections); /* 0: the default */
 void ash__faces_stop(ash_faces *f);
 
 #endif

@@ -6,13 +6,15 @@
 #include "base/mem.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { FIRST_GIVEN = 3, MAX_GIVEN = 64 };
+enum { MAX_GIVEN = 64 };
 
 /* Is what it says for this process, and not for a parent that was started so? */
 static bool is_ours(const char *pid_variable)
@@ -33,23 +35,37 @@ static bool is_named(const char *given, size_t len, const char *name)
     return len == name_len || given[len - name_len - 1] == '-';
 }
 
+int ash__given_count(void)
+{
+    const char *count = getenv("LISTEN_FDS");
+    if (count == NULL || getenv("LISTEN_PID") == NULL || !is_ours("LISTEN_PID"))
+        return 0;
+    long n = strtol(count, NULL, 10);
+    return n < 0 ? 0 : n < MAX_GIVEN ? (int)n : MAX_GIVEN;
+}
+
 char *ash__given_sockets(const char *name)
 {
-    const char *count = getenv("LISTEN_FDS"), *names = getenv("LISTEN_FDNAMES");
+    const char *names = getenv("LISTEN_FDNAMES");
     ash_buffer list = ASH_BUFFER_INIT;
-    if (count == NULL || names == NULL || getenv("LISTEN_PID") == NULL || !is_ours("LISTEN_PID"))
-        return NULL;
-    long n = strtol(count, NULL, 10);
-    for (long i = 0; i < n && i < MAX_GIVEN && *names != '\0'; i++) {
+    int n = names != NULL ? ash__given_count() : 0;
+    for (int i = 0; i < n && *names != '\0'; i++) {
         size_t len = strcspn(names, ":");
         if (is_named(names, len, name))
-            ash__buffer_printf(&list, "%sfd:%ld", list.len > 0 ? "," : "", FIRST_GIVEN + i);
+            ash__buffer_printf(&list, "%sfd:%d", list.len > 0 ? "," : "", ASH_FIRST_GIVEN + i);
         names += len + (names[len] == ':');
     }
     if (list.len == 0)
         return NULL;
     ash__buffer_append_byte(&list, 0);
     return (char *)ash__buffer_detach(&list);
+}
+
+void ash__given_forget(void)
+{
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
 }
 
 void ash__notify(const char *state)
@@ -68,6 +84,16 @@ void ash__notify(const char *state)
     (void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to,
                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
     close(fd);
+}
+
+void ash__notify_reloading(void)
+{
+    struct timespec now;
+    char state[64];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%lld",
+             (long long)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    ash__notify(state);
 }
 
 int64_t ash__notify_watchdog_ms(void)

@@ -8,12 +8,20 @@
 
 #include <stdint.h>
 
+enum { ASH_FIRST_GIVEN = 3 };
+
 /* The sockets given under a name, as addresses: "fd:3,fd:4"; NULL: none.  The caller frees.  Their
  * names are "http", or a socket unit's that ends so ("ashlar-http.socket"). */
 char *ash__given_sockets(const char *name);
 
+/* How many there are. */
+int ash__given_count(void);
+/* What this process starts is not told of them. */
+void ash__given_forget(void);
+
 /* "READY=1", "STOPPING=1" …; several lines are several facts.  What cannot be told is lost. */
 void ash__notify(const char *state);
+void ash__notify_reloading(void); /* until the next READY=1 */
 /* How often it wants to hear WATCHDOG=1; 0: never. */
 int64_t ash__notify_watchdog_ms(void);
 

@@ -6,10 +6,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/kit/door.h"
 #include "cmd/store/faces.h"
 #include "cmd/store/notify.h"
+#include "cmd/store/serving.h"
 #include "store/reach.h"
 
 #include <ashlar/log.h>
@@ -24,25 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    MONGO,
-    NATS,
-    HTTP,
-    HTTP_ROOT,
-    HTTP_HOST,
-    HTTP_LOG,
-    HTTP_LOG_FORMAT,
-    DURABILITY,
-    ADVERTISE,
-    STANDALONE,
-    REPLICA_SET,
-    NO_SOCKET,
-    CONNECTIONS,
-    TEST_COMMANDS,
-    EXPIRE,
-    SUM,
-    NO_BACKGROUND
-};
+/* Behind those that the settings file has, too. */
+enum { CONFIG = ASH_SET_STORE, CHECK_CONFIG };
 static const ash_cmd_option options[] = {
     {0, "mongo", "ADDR",
      "listen here for MongoDB drivers; several, separated by commas (default 127.0.0.1:27017)"},
@@ -75,6 +60,15 @@ static const ash_cmd_option options[] = {
     {0, "no-background", NULL,
      "look for neither expired files nor missing digests; `ashlar sweep` and `ashlar sum` do it on "
      "request"},
+    {0, "stop-timeout", "TIME",
+     "how long a stop waits for clients to take the answers that are on their way (default 1)"},
+    {0, "log-level", "LEVEL", "what the log has: error, warning, info (default) or debug",
+     "error warning info debug"},
+    {0, "config", "FILE",
+     "settings, by the names of these options: `mongo = 127.0.0.1:27017`; what the command line "
+     "has "
+     "goes before it"},
+    {0, "check-config", NULL, "say what is wrong with that file, and serve nothing"},
     {0, NULL, NULL, NULL},
 };
 
@@ -83,61 +77,115 @@ static void print_log(void *context, ash_log_level level, const char *line)
     ash__cmd_log(context, level, line);
 }
 
-static ash_log_level log_level(const ash_cmd *cmd)
-{
-    if (cmd->quiet)
-        return ASH_LOG_WARN;
-    return cmd->verbose > 0 ? ASH_LOG_DEBUG : ASH_LOG_INFO;
-}
-
-static int parse_durability(const ash_cmd *cmd, const char *text, ash_durability *out)
+static ash_durability durability_of(const char *text)
 {
     /* In the order of ash_durability. */
     static const char *const names[] = {"", "file", "every", "interval"};
-    *out = ASH_DURABILITY_DEFAULT;
-    if (text == NULL)
-        return 0;
-    for (size_t i = 1; i < ASH_ARRAY_LEN(names); i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *out = (ash_durability)i;
-            return 0;
-        }
-    }
-    return ash__cmd_usage(cmd, "--durability takes file, every or interval, not \"%s\"", text);
+    for (size_t i = 1; text != NULL && i < ASH_ARRAY_LEN(names); i++)
+        if (strcmp(text, names[i]) == 0)
+            return (ash_durability)i;
+    return ASH_DURABILITY_DEFAULT;
 }
 
-/* It is a part of URIs, and "name/host" is how some write it. */
-static int check_set_name(const ash_cmd *cmd, const ash_cmd_args *args)
+/* ---- work on a schedule ---- */
+
+struct chores {
+    ash_chore *expiry, *sums;
+};
+
+static void stop_chores(struct chores *c)
 {
-    static const char *const allowed =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-        "-_.";
-    const char *name = args->values[REPLICA_SET];
-    if (name == NULL)
-        return 0;
-    if (args->values[STANDALONE] != NULL)
-        return ash__cmd_usage(cmd, "a --standalone server has no --replica-set");
-    if (name[0] == '\0' || strlen(name) > 64 || name[strspn(name, allowed)] != '\0')
-        return ash__cmd_usage(cmd,
-                              "--replica-set takes 1 to 64 letters, digits, \"-\", \"_\" and "
-                              "\".\", not \"%.80s\"",
-                              name);
-    return 0;
+    ash__chore_stop(c->expiry);
+    ash__chore_stop(c->sums);
 }
 
-static void wait_for_signal(void)
+/* The bytes of a deployment's files are not fetched just for their digests. */
+static int start_chores(ash_store *store, const ash_choices *choices, struct chores *c,
+                        ash_error *err)
+{
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
+    if (ash__choice(choices, ASH_SET_NO_BACKGROUND) != NULL)
+        return 0;
+    int rc = ash_store_capabilities(store, &can, err);
+    if (rc == 0)
+        rc = ash__chore_start(store, ASH_CHORE_EXPIRE,
+                              ash__choice_amount(choices, ASH_SET_EXPIRE_EVERY) * 1000, &c->expiry,
+                              err);
+    if (rc == 0 && can.in_process)
+        rc = ash__chore_start(store, ASH_CHORE_SUM,
+                              ash__choice_amount(choices, ASH_SET_SUM_EVERY) * 1000, &c->sums, err);
+    return rc;
+}
+
+/* ---- while it runs ---- */
+
+typedef struct running {
+    ash_cmd *cmd;
+    ash_choices *choices;
+    const ash_serving *serving;
+    ash_faces faces;
+    struct chores chores;
+} running;
+
+static volatile sig_atomic_t hung_up;
+
+static void on_hang_up(int number)
+{
+    (void)number;
+    hung_up = 1;
+}
+
+/* With a settings file SIGHUP means to read it again, on a terminal, too. */
+static void catch_hang_up(void)
+{
+    struct sigaction action = {.sa_handler = on_hang_up};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+static void tell_ready(const running *r)
+{
+    ash_buffer state = ASH_BUFFER_INIT;
+    ash__buffer_append_text(&state, "READY=1\nSTATUS=Serving");
+    ash__faces_describe(&r->faces, r->serving, &state);
+    ash__notify(ash__buffer_text(&state));
+    ash__buffer_release(&state);
+}
+
+static void reload(running *r)
+{
+    ash_choices *c = r->choices;
+    ash__notify_reloading();
+    if (ash__choices_again(c)) {
+        ash__faces_set_max_connections(&r->faces,
+                                       (int32_t)ash__choice_amount(c, ASH_SET_MAX_CONNECTIONS));
+        ash__chore_set_interval(r->chores.expiry,
+                                ash__choice_amount(c, ASH_SET_EXPIRE_EVERY) * 1000);
+        ash__chore_set_interval(r->chores.sums, ash__choice_amount(c, ASH_SET_SUM_EVERY) * 1000);
+        ash__log(ASH_LOG_INFO, "%s is read again", c->path);
+        ash_log_set(print_log, r->cmd, ash__choice_log_level(c));
+    }
+    tell_ready(r);
+}
+
+static void wait_for_signal(running *r)
 {
     sigset_t blocked, before;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGINT);
     sigaddset(&blocked, SIGTERM);
     sigaddset(&blocked, SIGHUP);
-    /* Blocked between the look at the flag and the wait, so that a signal is not missed in between.
-     */
+    /* Blocked between the look at the flags and the wait, so that a signal is not missed in
+     * between. */
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
     int64_t watchdog_ms = ash__notify_watchdog_ms();
     struct timespec beat = {watchdog_ms / 1000, (long)(watchdog_ms % 1000) * 1000000};
     while (!ash__cmd_is_interrupted()) {
+        if (hung_up) {
+            hung_up = 0;
+            reload(r);
+            continue;
+        }
         if (watchdog_ms == 0) {
             sigsuspend(&before);
         } else {
@@ -148,42 +196,7 @@ static void wait_for_signal(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-struct chores {
-    int64_t expire_s, sum_s; /* 0: their defaults */
-    bool off;
-    ash_chore *expiry, *sums;
-};
-
-static int parse_chores(const ash_cmd *cmd, const ash_cmd_args *args, struct chores *out)
-{
-    int rc = 0;
-    out->off = args->values[NO_BACKGROUND] != NULL;
-    if (args->values[EXPIRE] != NULL)
-        rc = ash__cmd_seconds(cmd, "expire-every", args->values[EXPIRE], 1, 86400, &out->expire_s);
-    if (rc == 0 && args->values[SUM] != NULL)
-        rc = ash__cmd_seconds(cmd, "sum-every", args->values[SUM], 1, 86400, &out->sum_s);
-    return rc;
-}
-
-static void stop_chores(struct chores *c)
-{
-    ash__chore_stop(c->expiry);
-    ash__chore_stop(c->sums);
-}
-
-/* The bytes of a deployment's files are not fetched just for their digests. */
-static int start_chores(ash_store *store, struct chores *c, ash_error *err)
-{
-    ash_capabilities can = ASH_CAPABILITIES_INIT;
-    if (c->off)
-        return 0;
-    int rc = ash_store_capabilities(store, &can, err);
-    if (rc == 0)
-        rc = ash__chore_start(store, ASH_CHORE_EXPIRE, c->expire_s * 1000, &c->expiry, err);
-    if (rc == 0 && can.in_process)
-        rc = ash__chore_start(store, ASH_CHORE_SUM, c->sum_s * 1000, &c->sums, err);
-    return rc;
-}
+/* ---- start and end ---- */
 
 /* Before the store is opened, which may have to be made or waited for.  When it is there, whoever
  * has the address may be the one who has the store: opening tells more then. */
@@ -203,20 +216,20 @@ static int check_beforehand(const ash_cmd *cmd, const ash_faces *faces, ash_erro
     return rc;
 }
 
-static int serve(const ash_serving *s, ash_faces *faces, struct chores *chores, ash_error *err)
+static int serve(running *r, ash_error *err)
 {
     /* Chores before faces: whoever is told an address finds a server that is complete. */
-    int rc = start_chores(s->store, chores, err);
+    int rc = start_chores(r->serving->store, r->choices, &r->chores, err);
     if (rc == 0)
-        rc = ash__faces_start(faces, s, err);
+        rc = ash__faces_start(&r->faces, r->serving, err);
     if (rc == 0) {
-        ash__faces_announce(faces, s->cmd);
-        ash__notify("READY=1");
-        wait_for_signal();
+        ash__faces_announce(&r->faces, r->serving);
+        tell_ready(r);
+        wait_for_signal(r);
         ash__notify("STOPPING=1");
     }
-    stop_chores(chores);
-    ash__faces_stop(faces);
+    stop_chores(&r->chores);
+    ash__faces_stop(&r->faces);
     return rc;
 }
 
@@ -246,7 +259,7 @@ static int report_damage(ash_store *store, ash_error *err)
     return rc;
 }
 
-/* A server that nobody watches has no terminal to lose, and nothing to read anew: what sends SIGHUP
+/* A server that nobody watches has no terminal to lose, and without --config nothing to read anew: what sends SIGHUP
  * to such ones means no end. */
 static void outlive_terminals(void)
 {
@@ -254,36 +267,6 @@ static void outlive_terminals(void)
     sigemptyset(&ignore.sa_mask);
     if (!isatty(STDIN_FILENO) && !isatty(STDOUT_FILENO) && !isatty(STDERR_FILENO))
         sigaction(SIGHUP, &ignore, NULL);
-}
-
-static int parse_log_format(const ash_cmd *cmd, const char *text, bool *json)
-{
-    *json = text != NULL && strcmp(text, "json") == 0;
-    if (text == NULL || *json || strcmp(text, "combined") == 0)
-        return 0;
-    return ash__cmd_usage(cmd, "--http-log-format takes combined or json, not \"%.80s\"", text);
-}
-
-static int parse(const ash_cmd *cmd, const ash_cmd_args *args, ash_serving *out)
-{
-    int64_t connections = 0;
-    int rc = check_set_name(cmd, args);
-    *out = (ash_serving){.cmd = cmd,
-                         .listen = {args->values[MONGO], args->values[NATS], args->values[HTTP]},
-                         .http_root = args->values[HTTP_ROOT],
-                         .http_hosts = args->values[HTTP_HOST],
-                         .http_log = args->values[HTTP_LOG],
-                         .advertise = args->values[ADVERTISE],
-                         .set_name = args->values[REPLICA_SET],
-                         .standalone = args->values[STANDALONE] != NULL,
-                         .test_commands = args->values[TEST_COMMANDS] != NULL};
-    if (rc == 0)
-        rc = parse_log_format(cmd, args->values[HTTP_LOG_FORMAT], &out->http_log_json);
-    if (rc == 0 && args->values[CONNECTIONS] != NULL)
-        rc = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
-                             &connections);
-    out->max_connections = (int32_t)connections;
-    return rc;
 }
 
 /* Other commands on the folder come in by a socket in it. */
@@ -297,54 +280,79 @@ static int open_door(const ash_serving *s, ash_cmd_door *door, ash_error *err)
     return rc;
 }
 
-static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
+/* Signals, memory and the log: before anything large is allocated. */
+static void prepare(ash_cmd *cmd, const ash_choices *choices)
+{
+    keep_memory_flat();
+    ash_log_set(print_log, cmd, ash__choice_log_level(choices));
+    ash__cmd_catch_signals();
+    if (choices->path != NULL)
+        catch_hang_up();
+    else
+        outlive_terminals();
+}
+
+static int open_and_serve(ash_cmd *cmd, running *r, ash_serving *serving)
 {
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
     ash_error err = ASH_ERROR_INIT;
     ash_cmd_door door = {0};
-    struct chores chores = {0};
-    ash_serving serving;
-    ash_faces faces = {0};
-    int rc = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
-    if (rc == 0)
-        rc = parse_chores(cmd, args, &chores);
-    if (rc == 0)
-        rc = parse(cmd, args, &serving);
-    if (rc == 0)
-        rc = ash__faces_init(&faces, &serving);
-    if (rc != 0) {
-        ash__faces_stop(&faces);
-        return rc;
-    }
-    /* Before anything large is allocated. */
-    keep_memory_flat();
+    opts.durability = durability_of(ash__choice(r->choices, ASH_SET_DURABILITY));
     opts.no_server = true; /* one that is already there is an error, not a detour */
-    ash_log_set(print_log, cmd, log_level(cmd));
-    ash__cmd_catch_signals();
-    outlive_terminals();
-    rc = check_beforehand(cmd, &faces, &err);
+    int rc = check_beforehand(cmd, &r->faces, &err);
     if (rc == 0)
-        rc = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &serving.store, &err);
-    if (rc == 0 && args->values[NO_SOCKET] == NULL)
-        rc = open_door(&serving, &door, &err);
+        rc = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &serving->store, &err);
+    if (rc == 0 && ash__choice(r->choices, ASH_SET_NO_SOCKET) == NULL)
+        rc = open_door(serving, &door, &err);
     /* NULL without a door. */
-    serving.socket_path = door.path;
+    serving->socket_path = door.path;
     if (rc == 0)
-        rc = serve(&serving, &faces, &chores, &err);
+        rc = serve(r, &err);
     if (rc == 0)
-        rc = report_damage(serving.store, &err);
+        rc = report_damage(serving->store, &err);
     if (rc < 0)
         rc = ash__cmd_fail(cmd, NULL, &err);
-    ash__cmd_close_store(serving.store);
+    ash__cmd_close_store(serving->store);
     ash__door_close(&door);
-    ash__faces_stop(&faces);
+    return rc;
+}
+
+static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    ash_choices choices;
+    ash_serving serving;
+    running r = {.cmd = cmd, .choices = &choices, .serving = &serving};
+    bool only_check = args->values[CHECK_CONFIG] != NULL;
+    if (only_check && args->values[CONFIG] == NULL)
+        return ash__cmd_usage(cmd, "--check-config needs a --config FILE to look at");
+    int rc = ash__choices_make(cmd, args, args->values[CONFIG], &choices);
+    if (rc == 0)
+        rc = ash__serving_make(&choices, &serving);
+    if (rc == 0)
+        rc = ash__faces_init(&r.faces, &serving);
+    if (only_check) {
+        rc = ash__choices_report(&choices, rc);
+    } else if (rc != 0) {
+        ash__choices_print_errors(&choices);
+    } else {
+        /* The command line's own goes before it, and it before the environment's. */
+        if (cmd->store_uri == NULL)
+            cmd->store_uri = ash__choice(&choices, ASH_SET_STORE);
+        ash__faces_warn_unused(&r.faces, cmd);
+        ash__given_forget();
+        prepare(cmd, &choices);
+        rc = open_and_serve(cmd, &r, &serving);
+    }
+    ash__faces_stop(&r.faces);
+    ash__choices_release(&choices);
     return rc;
 }
 
 const ash_cmd_verb ash__cmd_serve = {
     .name = "serve",
     .group = "serve",
-    .synopsis = "[--mongo ADDR[,ADDR...]] [--nats ADDR[,ADDR...]] [--http ADDR[,ADDR...]]",
+    .synopsis = "[--mongo ADDR[,ADDR...]] [--nats ADDR[,ADDR...]] [--http ADDR[,ADDR...]] "
+                "[--config FILE]",
     .summary = "let MongoDB drivers, NATS clients, browsers, WebDAV clients, and other commands on "
                "the same "
                "folder, use the store",
@@ -352,12 +360,17 @@ const ash_cmd_verb ash__cmd_serve = {
                "object with "
                "\"uri\"), "
                "then serves until it gets SIGINT\n"
-               "or SIGTERM or, when it was started on a terminal, until that is closed (SIGHUP).\n"
+               "or SIGTERM or, when it was started on a terminal, until that is closed (SIGHUP).  "
+               "With --config, SIGHUP reads the\n"
+               "file again: limits, intervals and the log's level change at once, and the log "
+               "says what takes a restart.\n"
                "Its log goes to standard error, each line with its date (with --json: objects "
                "\"log\"); with -q, only warnings and\n"
                "errors.  Only loopback addresses are allowed, since clients are not authenticated. "
                " Port 0 is any free port; a\n"
-               "port alone means 127.0.0.1.",
+               "port alone means 127.0.0.1.  fd:3 is a socket that was given to the process; those "
+               "that systemd names mongo, nats or\n"
+               "http are taken by themselves.",
     .options = options,
     .run = run_serve,
 };

@@ -21,7 +21,7 @@ bool ash__site_is_reserved(const char *path)
     return strncmp(path, ASH_SITE_RESERVED, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
-static bool is_good_prefix(const char *prefix)
+bool ash__site_is_good_prefix(const char *prefix)
 {
     size_t len = strlen(prefix);
     return len == 0 || (prefix[0] == '/' && prefix[len - 1] != '/' && len < 256 &&
@@ -33,7 +33,7 @@ static int open_mount(ash_site *s, const ash_site_mount_options *o, ash_error *e
 {
     ash_site_mount *m = &s->mounts[s->mount_count++];
     ash_tree_options t = ASH_TREE_OPTIONS_INIT;
-    if (!is_good_prefix(o->prefix))
+    if (!ash__site_is_good_prefix(o->prefix))
         return ash__fail(
             err, ASH_EINVAL,
             "\"%.100s\" is no prefix: it is \"\" or \"/NAME\", without a '/' at its end",

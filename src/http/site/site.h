@@ -58,6 +58,8 @@ typedef struct ash_site_annex {
     void *ctx;
 } ash_site_annex;
 
+/* May a tree be shown there? */
+bool ash__site_is_good_prefix(const char *prefix);
 /* Opens the trees; makes nothing.  *out is yours: ash__site_free(), after the server's stop. */
 int ash__site_new(ash_store *store, const ash_site_options *opts, ash_site **out, ash_error *err);
 void ash__site_free(ash_site *site);
