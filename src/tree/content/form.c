@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { NESTED_MAX = 8 };
-
 /* What a part of a list is read into. */
 typedef struct form_reader {
     ash_form *form;
@@ -111,7 +109,7 @@ static int read_element(form_reader *r, ash_value v, int depth)
 static int read_list(form_reader *r, ash_value list, int depth)
 {
     int rc = 0;
-    if (list.type != BSON_TYPE_ARRAY || depth > NESTED_MAX)
+    if (list.type != BSON_TYPE_ARRAY || depth > ASH_FORM_NESTED_MAX)
         return refuse(r, "base", "is no list, or one of lists of lists");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(list)); rc == 0 && ash__doc_iter_next(&it);)
         rc = read_element(r, it.value, depth);
