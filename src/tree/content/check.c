@@ -65,8 +65,7 @@ static int tell_unreadable(checking *k, const ash_content_id *id, const ash_cont
 static int read_whole(checking *k, ash_source *s, const ash_content_id *id, int64_t *bytes,
                       ash_error *err)
 {
-    uint8_t made[ASH_DIGEST_MAX_BYTES];
-    ash_digest *digest = ash__digest_new(id->len == 20 ? ASH_DIGEST_SHA1 : ASH_DIGEST_SHA256);
+    ash_digest *digest = ash__content_digest_new(id);
     size_t got = 1;
     int64_t length = s->length;
     int rc = 0;
@@ -76,12 +75,11 @@ static int read_whole(checking *k, ash_source *s, const ash_content_id *id, int6
             ash__digest_add(digest, k->buffer, got);
         *bytes += (int64_t)got;
     }
-    size_t len = ash__digest_finish(digest, made);
-    ash__digest_free(digest);
+    bool gives = ash__content_digest_gives(digest, id);
     if (rc == 0 && length >= 0 && s->position != length)
         rc = ash__fail(err, ASH_ECORRUPT, "has %lld bytes, not %lld", (long long)s->position,
                        (long long)length);
-    if (rc == 0 && (len != id->len || memcmp(made, id->bytes, len) != 0))
+    if (rc == 0 && !gives)
         rc = ash__fail(err, ASH_ECORRUPT, "its bytes do not give its digest");
     return rc;
 }

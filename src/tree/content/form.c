@@ -157,7 +157,6 @@ static int sum_parts(form_reader *r)
 static int read_alternatives(form_reader *r, ash_doc doc)
 {
     ash_value list = ash__doc_get(doc, "alt");
-    char hex[ASH_DIGEST_TEXT_BYTES];
     if (list.type != BSON_TYPE_ARRAY)
         return refuse(r, "alt", "is no list");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(list)); ash__doc_iter_next(&it);) {
@@ -167,9 +166,8 @@ static int read_alternatives(form_reader *r, ash_doc doc)
         if (strcmp(ash__doc_utf8(way, "store", ""), "cat") == 0)
             return read_list(r, ash__doc_get(way, "base"), 0);
     }
-    ash__content_id_hex(&r->form->id, hex);
-    return ash__fail(r->err, ASH_EUNSUPPORTED, "content %s is kept in a way that is not known here",
-                     hex);
+    return ash__content_fail(r->err, ASH_EUNSUPPORTED, &r->form->id,
+                             "is kept in a way that is not known here");
 }
 
 /* The archive stands in `base`, a document, or in a list of one; where the entry is may stand

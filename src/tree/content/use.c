@@ -280,13 +280,12 @@ static size_t group(const ash_content_use *uses, size_t count, ash_content_use *
     return n;
 }
 
-static int say_gone(ash_contents *c, const ash_content_id *ids, size_t count, ash_error *err)
+static int say_gone(const ash_content_id *ids, size_t count, ash_error *err)
 {
     char hex[ASH_DIGEST_TEXT_BYTES];
-    (void)c;
-    ash__content_id_hex(&ids[0], hex);
     if (count == 1)
-        return ash__fail(err, ASH_ECONFLICT, "content %s is not there any more", hex);
+        return ash__content_fail(err, ASH_ECONFLICT, &ids[0], "is not there any more");
+    ash__content_id_hex(&ids[0], hex);
     return ash__fail(err, ASH_ECONFLICT, "of %zu contents, as %s, one is not there any more", count,
                      hex);
 }
@@ -312,7 +311,7 @@ static int apply(ash_contents *c, const grouped *some, use_change change, const 
     int rc = ash__change_many(c->files, &(ash_content_change){&filter, &pipeline, true}, op,
                               &matched, err);
     if (rc == 0 && change == COME && matched != (int64_t)count)
-        rc = say_gone(c, ids, count, err);
+        rc = say_gone(ids, count, err);
     bson_destroy(&pipeline);
     bson_destroy(&filter);
     return rc;
@@ -368,7 +367,7 @@ int ash__contents_hold_dated(ash_contents *c, const ash_content_use *use, int64_
     int rc = ash__change_many(c->files, &(ash_content_change){&filter, &pipeline, true}, op,
                               &matched, err);
     if (rc == 0 && matched != 1)
-        rc = say_gone(c, &use->id, 1, err);
+        rc = say_gone(&use->id, 1, err);
     bson_destroy(&pipeline);
     bson_destroy(&filter);
     return rc;
@@ -433,7 +432,7 @@ int ash__contents_rely_on(ash_contents *c, const ash_content_id *ids, size_t cou
     int rc =
         for_each_batch(&(batches){c, ids, count}, c->serial ? count_there : touch, op, &there, err);
     if (rc == 0 && there != (int64_t)count)
-        rc = say_gone(c, ids, count, err);
+        rc = say_gone(ids, count, err);
     return rc;
 }
 
