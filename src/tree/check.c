@@ -409,16 +409,11 @@ static int tell_owners(check_call *call, const ash_content_verdict *v, bool curr
     int rc = ash_collection_find(current ? call->tree->current : call->tree->past, &filter, &o,
                                  &cursor, err);
     while (rc == 0) {
-        ash_doc doc;
-        bson_t view;
         ash_tree_entry *e = NULL;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
+        rc = ash__entry_next(cursor, &e, err);
+        if (rc != 0 || e == NULL)
             break;
-        ash__doc_to_bson(doc, &view);
-        rc = ash__entry_new(bson_copy(&view), &e, err);
-        if (rc == 0)
-            rc = tell_owner(call, v, e, err);
+        rc = tell_owner(call, v, e, err);
         ash_tree_entry_free(e);
         *any = true;
     }

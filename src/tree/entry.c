@@ -153,6 +153,18 @@ int ash__entry_new(bson_t *doc, ash_tree_entry **out, ash_error *err)
     return rc;
 }
 
+int ash__entry_next(ash_cursor *cursor, ash_tree_entry **out, ash_error *err)
+{
+    ash_doc doc;
+    bson_t view;
+    *out = NULL;
+    int rc = ash_cursor_next(cursor, &doc, err);
+    if (rc != 0 || doc.data == NULL)
+        return rc;
+    ash__doc_to_bson(doc, &view);
+    return ash__entry_new(bson_copy(&view), out, err);
+}
+
 ash_tree_entry *ash__entry_new_root(const char *root)
 {
     ash_tree_entry *e = NULL;

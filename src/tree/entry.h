@@ -22,6 +22,8 @@ struct ash_tree_entry {
 
 /* doc: taken over, also on failure.  ASH_ECORRUPT: a field cannot be; the text names it. */
 int ash__entry_new(bson_t *doc, ash_tree_entry **out, ash_error *err);
+/* The next document of a cursor; NULL at its end. */
+int ash__entry_next(ash_cursor *cursor, ash_tree_entry **out, ash_error *err);
 /* The root where it has no document of its own. */
 ash_tree_entry *ash__entry_new_root(const char *root);
 /* What would be longer than a path may be becomes "/?/name". */

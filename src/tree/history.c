@@ -31,16 +31,11 @@ int ash__tree_find_all(ash_collection *c, const bson_t *filter, const ash_find_o
     ash_cursor *cursor = NULL;
     int rc = ash_collection_find(c, filter, o, &cursor, err);
     while (rc == 0) {
-        ash_doc doc;
-        bson_t view;
         ash_tree_entry *e = NULL;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
+        rc = ash__entry_next(cursor, &e, err);
+        if (rc != 0 || e == NULL)
             break;
-        ash__doc_to_bson(doc, &view);
-        rc = ash__entry_new(bson_copy(&view), &e, err);
-        if (rc == 0)
-            ash__entries_add(out, e);
+        ash__entries_add(out, e);
     }
     ash_cursor_free(cursor);
     return rc;

@@ -181,15 +181,11 @@ static int find_past_child(ash_tree *tree, const bson_t *filter, int64_t at_ms, 
     ash_cursor *cursor = NULL;
     int rc = ash_collection_find(tree->past, filter, &o, &cursor, err);
     while (rc == 0 && *out == NULL) {
-        ash_doc doc;
-        bson_t view;
         ash_tree_entry *e = NULL;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
+        rc = ash__entry_next(cursor, &e, err);
+        if (rc != 0 || e == NULL)
             break;
-        ash__doc_to_bson(doc, &view);
-        rc = ash__entry_new(bson_copy(&view), &e, err);
-        if (rc == 0 && e->changed_ms <= at_ms)
+        if (e->changed_ms <= at_ms)
             rc = ash__tree_find_end(tree, e, op, err);
         if (rc == 0 && e->changed_ms <= at_ms && at_ms < e->ended_ms)
             *out = e;

@@ -306,20 +306,15 @@ static int read_all(prune_call *call, ash_error *err)
     o.sort = sort;
     int rc = ash_collection_find(call->tree->past, &filter, &o, &cursor, err);
     while (rc == 0) {
-        ash_doc doc;
-        bson_t view;
         ash_tree_entry *e = NULL;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
+        rc = ash__entry_next(cursor, &e, err);
+        if (rc != 0 || e == NULL)
             break;
-        ash__doc_to_bson(doc, &view);
-        rc = ash__entry_new(bson_copy(&view), &e, err);
-        if (rc == 0 && group.count > 0 && !ash__same_id(&group.items[0]->id, &e->id)) {
+        if (group.count > 0 && !ash__same_id(&group.items[0]->id, &e->id)) {
             rc = judge(call, &group, err);
             ash__entries_release(&group);
         }
-        if (e != NULL)
-            ash__entries_add(&group, e);
+        ash__entries_add(&group, e);
     }
     if (rc == 0)
         rc = judge(call, &group, err);

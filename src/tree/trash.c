@@ -38,20 +38,16 @@ static int read_deletions(trash *t, ash_tree_entries *out, ash_error *err)
 {
     int rc = 0;
     while (rc == 0 && t->cursor != NULL && out->count < BATCH) {
-        ash_doc doc;
-        bson_t view;
         ash_tree_entry *e = NULL;
-        rc = ash_cursor_next(t->cursor, &doc, err);
-        if (rc == 0 && doc.data == NULL) {
+        rc = ash__entry_next(t->cursor, &e, err);
+        if (rc == 0 && e == NULL) {
             ash_cursor_free(t->cursor);
             t->cursor = NULL;
             break;
         }
         if (rc != 0)
             break;
-        ash__doc_to_bson(doc, &view);
-        rc = ash__entry_new(bson_copy(&view), &e, err);
-        if (rc == 0 && e->is_deleted && !is_known(out, e))
+        if (e->is_deleted && !is_known(out, e))
             ash__entries_add(out, e);
         else
             ash_tree_entry_free(e);

@@ -175,17 +175,12 @@ static int bring_into(bringing *m, size_t count, bool earlier, ash_error *err)
     (void)ash__tree_filter_gone(&gone, m->folders.items + m->first, count, &filter);
     int rc = ash_collection_find(m->tree->past, &filter, &o, &cursor, err);
     while (rc == 0) {
-        ash_doc doc;
-        bson_t view;
         ash_tree_entry *e = NULL;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
+        rc = ash__entry_next(cursor, &e, err);
+        if (rc != 0 || e == NULL)
             break;
-        ash__doc_to_bson(doc, &view);
-        rc = ash__entry_new(bson_copy(&view), &e, err);
-        if (rc == 0)
-            ash__entries_add(&m->batch, e);
-        if (rc == 0 && m->batch.count == ASH_TREE_BATCH)
+        ash__entries_add(&m->batch, e);
+        if (m->batch.count == ASH_TREE_BATCH)
             rc = commit_batch(m, err);
     }
     if (rc == 0)

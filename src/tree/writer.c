@@ -202,7 +202,7 @@ static int revise_file(ash_tree_writer *w, ash_tree_commit *c, const ash_tree_en
         return 0;
     }
     if (rc == 0 && !same && gone.id.len != 0)
-        rc = ash__contents_let_go(c->tree->contents, &gone, 1, &c->op, err);
+        rc = ash__contents_go_on(c->tree->contents, &gone, 1, &c->op, err);
     if (rc == 0)
         rc = ash__commit_revise(c, old, &set, &w->entry, err);
     bson_destroy(&set);

@@ -2,6 +2,7 @@
 #include "tree_operations.h"
 
 #include "faulty_store.h"
+#include "tree_removal.h"
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -65,6 +66,29 @@ static void test_faults_tree_store__each_result_is_lost(void **state)
 static void test_faults_tree_store__each_call_is_late(void **state)
 {
     fail_each_call(*state, false, DELAY_MS, 8);
+}
+
+/* A folder that goes in many commits, any of which finds the disk full. */
+static void test_faults_tree_store__a_removal_of_many_commits(void **state)
+{
+    tree_removal removal = {0};
+    int begun = 0;
+    tree_removal_foresee(&removal, *state);
+    for (int n = 1, ends = false; !ends; n++) {
+        ash_error err = ASH_ERROR_INIT;
+        char *what = ash__sprintf("removal, call %d", n);
+        ash_store *store = portrayed_begin(removal.subject), *through = faulty_store_new(store);
+        faulty_store_set(through, n, false, 0);
+        int rc = tree_removal_do(through, &err);
+        ends = !faulty_store_happened(through);
+        faulty_store_free(through);
+        assert_int_equal(rc, ends ? 0 : ASH_ENOSPC);
+        tree_removal_end(&removal, store, rc, what);
+        begun += !ends;
+        ash__free(what);
+    }
+    assert_in_range(begun, 20, MOST_CALLS);
+    tree_removal_release(&removal);
 }
 
 /* ---- work ---- */
@@ -243,6 +267,7 @@ int main(int argc, char **argv)
         TEST(test_faults_tree_store__each_call_fails),
         TEST(test_faults_tree_store__each_result_is_lost),
         TEST(test_faults_tree_store__each_call_is_late),
+        TEST(test_faults_tree_store__a_removal_of_many_commits),
         TEST(test_faults_tree_store__a_collection_does_little_at_once),
         TEST(test_faults_tree_store__what_is_read_is_stored_anew),
     };

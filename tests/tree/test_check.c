@@ -261,6 +261,31 @@ static void test_tree_check__contents_that_rot(void **state)
     support_expect_seed(f, "a", 2);
 }
 
+/* Of a chain of deltas the first: each version that stands on it is lost, and named, whether contents
+ * are read or not. */
+static void test_tree_check__a_base_costs_all_that_stands_on_it(void **state)
+{
+    enum { BYTES = 5000, VERSIONS = 4 };
+    fixture *f = *state;
+    uint8_t *data = support_bytes(BYTES, 1);
+    for (int i = 0; i < VERSIONS; i++) {
+        data[1000 * i] ^= 1;
+        support_put(f, i == VERSIONS - 1 ? "b" : "a", data, BYTES);
+        if (i == VERSIONS - 2)
+            support_copy(f, "a", "b");
+    }
+    support_put_seed(f, "c", 5);
+    assert_int_equal(support_count(f->contents, "{\"store\": \"delta\"}"), VERSIONS - 1);
+    support_expect_sound(f);
+    remove_document(f->contents, "{\"filename\": \"a\", \"base\": {\"$exists\": false}}");
+    for (int contents = 0; contents < 2; contents++)
+        expect(f, contents == 1,
+               "content missing /a; content damaged /a; content damaged /a; content damaged /b; "
+               "content damaged /b",
+               "/b, version 2: ");
+    ash__free(data);
+}
+
 /* The file's content, which an earlier version of `other` has as well, is damaged, and put again. */
 static void rot_and_put(fixture *f, const char *path, const char *other, const char *target)
 {
@@ -482,6 +507,7 @@ int main(void)
         here(test_tree_check__a_bad_document_costs_itself),
         here(test_tree_check__contents_that_are_missing),
         here(test_tree_check__contents_that_rot),
+        here(test_tree_check__a_base_costs_all_that_stands_on_it),
         here(test_tree_check__a_put_heals),
         here(test_tree_check__a_put_brings_back_what_is_missing),
         here(test_tree_check__what_comes_back_has_its_owners),

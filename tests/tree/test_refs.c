@@ -257,6 +257,38 @@ static void test_tree_refs__a_bucket_is_for_one_collection(void **state)
     support_expect_sound(f);
 }
 
+static void expect_alike(fixture *f, int64_t contents, int64_t found)
+{
+    assert_int_equal(support_count(f->contents, "{}"), contents);
+    assert_int_equal(support_count(f->contents, "{\"features\": {\"$exists\": true}}"), found);
+    assert_int_equal(support_count(f->contents, "{\"sketch\": {\"$exists\": true}}"), found);
+}
+
+/* Contents are found by what they are like as long as somebody has them, or was the last to: what
+ * has a newer one in its place is not looked for. */
+static void test_tree_refs__newer_contents_are_found_instead(void **state)
+{
+    enum { BYTES = 5000 };
+    fixture *f = *state;
+    uint8_t *data = support_bytes(BYTES, 1);
+    support_put(f, "a", data, BYTES);
+    support_copy(f, "a", "b");
+    expect_alike(f, 1, 1);
+    data[100] ^= 1;
+    support_put(f, "a", data, BYTES);
+    expect_alike(f, 2, 2); /* b has the first */
+    data[2000] ^= 1;
+    support_put(f, "b", data, BYTES);
+    expect_alike(f, 3, 2);
+    support_remove(f, "b"); /* it may come back under another name, and changed */
+    expect_alike(f, 3, 2);
+    data[3000] ^= 1;
+    support_put(f, "c", data, BYTES);
+    expect_alike(f, 4, 3);
+    assert_int_equal(support_count(f->contents, "{\"store\": \"delta\"}"), 3);
+    ash__free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +298,7 @@ int main(void)
         here(test_tree_refs__of_who_lost),
         here(test_tree_refs__of_many),
         here(test_tree_refs__a_bucket_is_for_one_collection),
+        here(test_tree_refs__newer_contents_are_found_instead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,6 +101,11 @@ static bool is_there(const ash_cmd_tree_run *r, const char *path, const ash_tree
     return there;
 }
 
+bool ash__cmd_tree_is_id(const char *word)
+{
+    return strncmp(word, ID, strlen(ID)) == 0;
+}
+
 /* "id:VALUE", "id:VALUE@VERSION". */
 static int parse_id(const char *text, ash_cmd_tree_address *out, ash_error *err)
 {
@@ -122,7 +127,7 @@ int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_t
     ash_cmd_tree_address a = {.when = ASH_TREE_WHEN_INIT};
     const char *suffix = find_suffix(text);
     *out = a;
-    if (strncmp(text, ID, strlen(ID)) == 0)
+    if (ash__cmd_tree_is_id(text))
         return parse_id(text, out, err);
     if (strncmp(text, DIGEST, strlen(DIGEST)) == 0) {
         out->digest = ash__strdup(text + strlen(DIGEST));
@@ -226,7 +231,7 @@ int ash__cmd_tree_folder_at(ash_cmd_tree_address *a, const ash_tree_entry *folde
 
 int ash__cmd_tree_no_id(const char *path, ash_error *err)
 {
-    bool id = strncmp(path, ID, strlen(ID)) == 0;
+    bool id = ash__cmd_tree_is_id(path);
     if (!id && strncmp(path, DIGEST, strlen(DIGEST)) != 0)
         return 0;
     return ash__fail(err, ASH_EINVAL,

@@ -338,7 +338,7 @@ static int check_empty(ash_cmd_tree_run *r, const char *path, ash_error *err)
     return rc;
 }
 
-/* Of a large folder, or on a full disk, a part may have gone. */
+/* Of a large folder a part may have gone. */
 static int say_how_to_go_on(const char *path, int rc, ash_error *err)
 {
     ash_error said = *err;

@@ -105,7 +105,7 @@ static int find_to_undelete(ash_cmd_tree_run *r, const char *word, ash_tree_entr
 {
     ash_cmd_tree_address address;
     *out = NULL;
-    if (strncmp(word, "id:", 3) != 0)
+    if (!ash__cmd_tree_is_id(word))
         return find_deleted(r, word, out, err);
     int rc = ash__cmd_tree_address(r, word, &address, err);
     if (rc == 0)
@@ -123,7 +123,7 @@ static int go_on(ash_cmd_tree_run *r, const ash_tree_change_options *o, ash_tree
     ash_tree_entry *there = NULL;
     ash_error own = ASH_ERROR_INIT;
     *entry = NULL;
-    if (strncmp(path, "id:", 3) == 0 || r->args->count > 1 || r->cmd->dry_run)
+    if (ash__cmd_tree_is_id(path) || r->args->count > 1 || r->cmd->dry_run)
         return 0;
     int rc = ash__cmd_tree_peek(r, path, &there, &own);
     if (rc == 0 && there != NULL && ash_tree_entry_is_folder(there))
@@ -140,7 +140,7 @@ static int undelete(ash_cmd_tree_run *r, ash_error *err)
     const char *to = r->args->count > 1 ? r->args->words[1] : NULL;
     if (r->args->count == 0)
         return list_trash(r, err);
-    bool by_id = strncmp(r->args->words[0], "id:", 3) == 0;
+    bool by_id = ash__cmd_tree_is_id(r->args->words[0]);
     int rc = by_id ? 0 : ash__cmd_tree_no_id(r->args->words[0], err);
     if (rc == 0 && to != NULL)
         rc = ash__cmd_tree_no_id(to, err);

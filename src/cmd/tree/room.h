@@ -120,6 +120,7 @@ int ash__cmd_tree_peek(const ash_cmd_tree_run *r, const char *path, ash_tree_ent
  * by that name.  The caller frees; NULL with err filled. */
 char *ash__cmd_tree_target(const ash_cmd_tree_run *r, const char *to, const char *name,
                            ash_error *err);
+bool ash__cmd_tree_is_id(const char *word); /* "id:…" */
 /* Of what is changed or asked for by its path: "id:…" and "digest:…" are for what is read; "/id:…" is a
  * name. */
 int ash__cmd_tree_no_id(const char *path, ash_error *err);

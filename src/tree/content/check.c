@@ -14,6 +14,11 @@ enum { BUFFER_BYTES = 64 * 1024, LOOKS = 3, REMEMBERED_MAX = 1 << 18 };
 /* What is longer is not read for nothing. */
 static const int64_t LONG_BYTES = 64 * 1024 * 1024;
 
+/* A content that was told, and whose fault it is. */
+typedef struct told {
+    ash_content_id id, because;
+} told;
+
 typedef struct checking {
     ash_contents *c;
     ash_contents_check *check;
@@ -22,6 +27,9 @@ typedef struct checking {
     uint8_t *buffer;
     ash_id_set good,
         bad; /* of what was read, so that it is not read again for each that names it */
+    /* Without reading: what stands on these is damaged, too. */
+    told *told;
+    size_t told_count, told_capacity;
     ash_error *err;
 } checking;
 
@@ -38,6 +46,18 @@ static int tell(checking *k, const ash_content_id *id, const ash_content_id *bec
     return k->check->tell != NULL ? k->check->tell(k->check->ctx, &verdict, k->err) : 0;
 }
 
+/* Of a content that cannot be read, as far as rows tell. */
+static int tell_unreadable(checking *k, const ash_content_id *id, const ash_content_id *because,
+                           const char *text)
+{
+    if (!k->check->deep && k->told_count < REMEMBERED_MAX) {
+        k->told = ash__grow_array(k->told, k->told_count, &k->told_capacity, sizeof *k->told);
+        k->told[k->told_count++] = (told){*id, because != NULL ? *because : *id};
+    }
+    remember(&k->bad, id);
+    return tell(k, id, because, text);
+}
+
 /* ---- bytes ---- */
 
 /* Reads a content to its end.  ASH_ECORRUPT: not what its digest says; k->fetch.blamed: whose
@@ -45,8 +65,7 @@ static int tell(checking *k, const ash_content_id *id, const ash_content_id *bec
 static int read_whole(checking *k, ash_source *s, const ash_content_id *id, int64_t *bytes,
                       ash_error *err)
 {
-    uint8_t made[ASH_DIGEST_MAX_BYTES];
-    ash_digest *digest = ash__digest_new(id->len == 20 ? ASH_DIGEST_SHA1 : ASH_DIGEST_SHA256);
+    ash_digest *digest = ash__content_digest_new(id);
     size_t got = 1;
     int64_t length = s->length;
     int rc = 0;
@@ -56,12 +75,11 @@ static int read_whole(checking *k, ash_source *s, const ash_content_id *id, int6
             ash__digest_add(digest, k->buffer, got);
         *bytes += (int64_t)got;
     }
-    size_t len = ash__digest_finish(digest, made);
-    ash__digest_free(digest);
+    bool gives = ash__content_digest_gives(digest, id);
     if (rc == 0 && length >= 0 && s->position != length)
         rc = ash__fail(err, ASH_ECORRUPT, "has %lld bytes, not %lld", (long long)s->position,
                        (long long)length);
-    if (rc == 0 && (len != id->len || memcmp(made, id->bytes, len) != 0))
+    if (rc == 0 && !gives)
         rc = ash__fail(err, ASH_ECORRUPT, "its bytes do not give its digest");
     return rc;
 }
@@ -198,7 +216,7 @@ static int check_bases(checking *k, ash_doc doc, const ash_content_id *id)
     }
     for (size_t i = 0; rc == 0 && i < b.count; i++)
         if (!ash__id_set_has(&there, &b.ids[i])) {
-            rc = tell(k, id, &b.ids[i], "what it is made of is missing");
+            rc = tell_unreadable(k, id, &b.ids[i], "what it is made of is missing");
             break;
         }
     ash__id_set_release(&there);
@@ -273,10 +291,8 @@ static int check_form(checking *k, ash_doc doc, const ash_content_id *id)
     int rc = ash__form_read(&view, &form, &own);
     bool damaged = rc == 0 && k->check->deep && has_damage(k, &form);
     ash__form_release(&form);
-    if (rc != 0) {
-        remember(&k->bad, id);
-        return tell(k, id, NULL, own.text);
-    }
+    if (rc != 0)
+        return tell_unreadable(k, id, NULL, own.text);
     if (damaged)
         rc = tell_damage(k, id);
     else
@@ -293,6 +309,43 @@ static int check_document(checking *k, ash_doc doc)
     int rc = check_form(k, doc, &id);
     /* What had to be asked for cannot be read. */
     return rc == ASH_ECORRUPT ? tell(k, &id, NULL, k->err->text) : rc;
+}
+
+/* What names the content under this field, and was not told yet. */
+static int tell_standing(checking *k, told on, const char *field)
+{
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    ash_content_id id;
+    o.op = k->op;
+    o.projection = projection;
+    ash__append_id(&filter, field, &on.id);
+    int rc = ash_collection_find(k->c->files, &filter, &o, &cursor, k->err);
+    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, k->err)) == 0 && doc.data != NULL)
+        if (ash__content_id_from(ash__doc_get(doc, "_id"), &id) && !ash__id_set_has(&k->bad, &id))
+            rc = tell_unreadable(k, &id, &on.because, "what it is made of is damaged");
+    ash_cursor_free(cursor);
+    bson_destroy(projection);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* Who reads finds all that damage costs; rows alone tell what is damaged itself.  So what stands on
+ * it is looked for, and what stands on that. */
+static int spread(checking *k)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < k->told_count; i++) {
+        rc = tell_standing(k, k->told[i], "base._id");
+        if (rc == 0)
+            rc = tell_standing(k, k->told[i], "alt.base._id");
+        if (rc == 0)
+            rc = ash__op_check(&k->op, k->err);
+    }
+    return rc;
 }
 
 static int check_all(checking *k)
@@ -336,6 +389,9 @@ int ash__contents_check(ash_contents *c, ash_contents_check *check, const ash_op
     k.buffer = ash__alloc(BUFFER_BYTES);
     if (rc == 0)
         rc = check_all(&k);
+    if (rc == 0)
+        rc = spread(&k);
+    ash__free(k.told);
     ash__fetch_release(&k.fetch);
     ash__id_set_release(&k.good);
     ash__id_set_release(&k.bad);

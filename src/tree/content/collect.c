@@ -11,7 +11,7 @@
  * enough; then some of them go in a transaction that looks again.  What they were made of is looked
  * at next, until nothing more goes. */
 
-enum { LOOK_AT_ONCE = 256, DELETE_AT_ONCE = 16 };
+enum { LOOK_AT_ONCE = 256, DELETE_AT_ONCE = 16, APART_MAX = 1 << 18 };
 static const int64_t DELETE_BYTES = 4 * 1024 * 1024;
 /* Other writers wait for as long as a transaction runs. */
 static const int64_t LONG_US = 4000, SHORT_US = 1000;
@@ -36,7 +36,8 @@ typedef struct collection {
     int64_t dates[LOOK_AT_ONCE]; /* when each was stored or counted on last */
     ash_content_id *next;        /* what those were made of that went */
     size_t next_count, next_capacity;
-    ash_id_set gone; /* in a dry run: what would have gone */
+    ash_id_set gone;  /* in a dry run: what would have gone */
+    ash_id_set apart; /* what find_apart() found */
     ash_error *err;
 } collection;
 
@@ -239,7 +240,7 @@ static int end_batch(collection *k)
     const ash_naming naming = {ids, k->count, k->opts.dry_run ? &k->gone : NULL, named};
     int rc = ash__contents_named(k->c, &naming, &k->op, k->err);
     for (size_t i = 0; rc == 0 && i < k->count; i++) {
-        if (named[i])
+        if (named[i] || ash__id_set_has(&k->apart, &ids[i]))
             continue;
         if (is_young(k, k->dates[i]))
             k->report.young++;
@@ -249,6 +250,43 @@ static int end_batch(collection *k)
     if (rc == 0)
         rc = delete_batch(k, all, n);
     clear_batch(k);
+    return rc;
+}
+
+/* ---- what no index leads to ---- */
+
+static void add_apart(void *ctx, const ash_content_id *base)
+{
+    collection *k = ctx;
+    if (k->apart.count <= APART_MAX)
+        ash__id_set_add(&k->apart, base);
+}
+
+/* Lists of lists, and references by `sha`, stand in no index: v7files writes them where nothing is
+ * collected, and else somebody's hand.  What they name stays, for this once also where they go. */
+static int find_apart(collection *k)
+{
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    bson_t *projection = BCON_NEW("base", BCON_INT32(1), "alt", BCON_INT32(1));
+    bson_t *filter = BCON_NEW("$or", "[", "{", "base.base", "{", "$exists", BCON_BOOL(true), "}",
+                              "}", "{", "base.sha", "{", "$exists", BCON_BOOL(true), "}", "}", "{",
+                              "alt.base.base", "{", "$exists", BCON_BOOL(true), "}", "}", "{",
+                              "alt.base.sha", "{", "$exists", BCON_BOOL(true), "}", "}", "]");
+    ash_doc doc = {NULL, 0};
+    o.op = k->op;
+    o.projection = projection;
+    int rc = ash_collection_find(k->c->files, filter, &o, &cursor, k->err);
+    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, k->err)) == 0 && doc.data != NULL)
+        ash__content_bases(doc, add_apart, k);
+    if (rc == 0 && k->apart.count > APART_MAX)
+        rc = ash__fail(k->err, ASH_ETOOBIG,
+                       "lists of lists name more contents than a collection remembers (%d); "
+                       "nothing was deleted",
+                       APART_MAX);
+    ash_cursor_free(cursor);
+    bson_destroy(filter);
+    bson_destroy(projection);
     return rc;
 }
 
@@ -317,6 +355,8 @@ static int run(collection *k)
     if (rc == 0 && !k->opts.dry_run)
         rc = ash__contents_require_sound(k->c, k->err);
     if (rc == 0)
+        rc = find_apart(k);
+    if (rc == 0)
         rc = pass(k, &all);
     int64_t looked_at = k->report.looked_at, young = k->report.young;
     while (rc == 0 && k->next_count > 0)
@@ -354,6 +394,7 @@ int ash__contents_collect(ash_contents *c, const ash_tree_collect_options *opts,
     }
     clear_batch(k);
     ash__id_set_release(&k->gone);
+    ash__id_set_release(&k->apart);
     ash__free(k->next);
     ash__free(k);
     return rc;

@@ -141,6 +141,10 @@ int ash__contents_hold(ash_contents *c, const ash_content_use *uses, size_t coun
 /* In op->transaction: the owners do not use them any more; refHistory remembers. */
 int ash__contents_let_go(ash_contents *c, const ash_content_use *uses, size_t count,
                          const ash_op *op, ash_error *err);
+/* The same of files that have a newer content, in which what comes is found to be alike: what nobody
+ * has any more then is no longer looked for. */
+int ash__contents_go_on(ash_contents *c, const ash_content_use *uses, size_t count,
+                        const ash_op *op, ash_error *err);
 
 typedef enum ash_content_standing {
     ASH_CONTENT_THERE,

@@ -51,6 +51,34 @@ void ash__content_id_hex(const ash_content_id *id, char hex[ASH_DIGEST_TEXT_BYTE
     ash__hex(id->bytes, id->len, hex);
 }
 
+ash_digest *ash__content_digest_new(const ash_content_id *id)
+{
+    return ash__digest_new(id->len == 20 ? ASH_DIGEST_SHA1 : ASH_DIGEST_SHA256);
+}
+
+bool ash__content_digest_gives(ash_digest *digest, const ash_content_id *id)
+{
+    uint8_t made[ASH_DIGEST_MAX_BYTES];
+    size_t len = ash__digest_finish(digest, made);
+    ash__digest_free(digest);
+    return len == id->len && memcmp(made, id->bytes, len) == 0;
+}
+
+int ash__content_fail(ash_error *err, int code, const ash_content_id *id, const char *what)
+{
+    char hex[ASH_DIGEST_TEXT_BYTES];
+    ash__content_id_hex(id, hex);
+    return ash__fail(err, code, "content %s %s", hex, what);
+}
+
+void ash__content_blame(const ash_content_id *id, ash_error *err)
+{
+    char hex[ASH_DIGEST_TEXT_BYTES];
+    ash__content_id_hex(id, hex);
+    if (err != NULL && strstr(err->text, hex) == NULL)
+        ash__error_prefix(err, "content %s", hex);
+}
+
 /* ---- the object ---- */
 
 static int open_bucket(ash_contents *c, const ash_contents_options *opts, ash_error *err)

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/hash.h"
 #include "bson/value.h"
 #include "store/ops.h"
 #include "tree/content/recent.h"
@@ -57,6 +58,14 @@ void ash__append_nth_id(bson_t *array, uint32_t i, const ash_content_id *id);
 /* {FIELD: {$in: [ids]}} */
 void ash__filter_ids(bson_t *filter, const char *field, const ash_content_id *ids, size_t count);
 bool ash__content_id_from(ash_value v, ash_content_id *out);
+
+/* Of the kind that the id is. */
+ash_digest *ash__content_digest_new(const ash_content_id *id);
+/* Ends it, and frees it: are its bytes those of the id? */
+bool ash__content_digest_gives(ash_digest *digest, const ash_content_id *id);
+/* "content DIGEST WHAT" as an error; and in front of one, unless that names it. */
+int ash__content_fail(ash_error *err, int code, const ash_content_id *id, const char *what);
+void ash__content_blame(const ash_content_id *id, ash_error *err);
 
 /* Changes what the filter finds, by operators or by a pipeline; *matched may be NULL. */
 typedef struct ash_content_change {

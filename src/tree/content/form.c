@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { NESTED_MAX = 8 };
-
 /* What a part of a list is read into. */
 typedef struct form_reader {
     ash_form *form;
@@ -111,7 +109,7 @@ static int read_element(form_reader *r, ash_value v, int depth)
 static int read_list(form_reader *r, ash_value list, int depth)
 {
     int rc = 0;
-    if (list.type != BSON_TYPE_ARRAY || depth > NESTED_MAX)
+    if (list.type != BSON_TYPE_ARRAY || depth > ASH_FORM_NESTED_MAX)
         return refuse(r, "base", "is no list, or one of lists of lists");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(list)); rc == 0 && ash__doc_iter_next(&it);)
         rc = read_element(r, it.value, depth);
@@ -159,7 +157,6 @@ static int sum_parts(form_reader *r)
 static int read_alternatives(form_reader *r, ash_doc doc)
 {
     ash_value list = ash__doc_get(doc, "alt");
-    char hex[ASH_DIGEST_TEXT_BYTES];
     if (list.type != BSON_TYPE_ARRAY)
         return refuse(r, "alt", "is no list");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(list)); ash__doc_iter_next(&it);) {
@@ -169,9 +166,8 @@ static int read_alternatives(form_reader *r, ash_doc doc)
         if (strcmp(ash__doc_utf8(way, "store", ""), "cat") == 0)
             return read_list(r, ash__doc_get(way, "base"), 0);
     }
-    ash__content_id_hex(&r->form->id, hex);
-    return ash__fail(r->err, ASH_EUNSUPPORTED, "content %s is kept in a way that is not known here",
-                     hex);
+    return ash__content_fail(r->err, ASH_EUNSUPPORTED, &r->form->id,
+                             "is kept in a way that is not known here");
 }
 
 /* The archive stands in `base`, a document, or in a list of one; where the entry is may stand

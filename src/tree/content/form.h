@@ -30,6 +30,8 @@ typedef struct ash_form_part {
 } ash_form_part;
 
 #define ASH_FORM_PARTS_MAX 262144
+/* Lists in lists, in one document. */
+#define ASH_FORM_NESTED_MAX 8
 /* Some documents that name one another many times come to any length: so far they are read. */
 #define ASH_CONTENT_BYTES_MAX ((int64_t)16 << 40)
 /* What a list names again, and what is in an archive.  Images of disks are nearly all of one piece,

@@ -2,6 +2,7 @@
 #include "tree/content/named.h"
 
 #include "base/mem.h"
+#include "tree/content/form.h"
 
 #include <string.h>
 
@@ -63,6 +64,9 @@ void ash__id_queue_release(ash_id_queue *q)
 
 /* ---- what a content is made of ---- */
 
+/* As deep as a form is read, whose list may stand in one of ways to get at the bytes. */
+enum { BASES_DEEP = ASH_FORM_NESTED_MAX + 1 };
+
 static void list_bases(ash_value v, int depth, ash_base_fn fn, void *ctx);
 
 static void reference_bases(ash_doc doc, int depth, ash_base_fn fn, void *ctx)
@@ -76,12 +80,12 @@ static void reference_bases(ash_doc doc, int depth, ash_base_fn fn, void *ctx)
 
 static void list_bases(ash_value v, int depth, ash_base_fn fn, void *ctx)
 {
-    if (v.type == BSON_TYPE_DOCUMENT && depth < 8)
+    if (v.type == BSON_TYPE_DOCUMENT && depth <= BASES_DEEP)
         reference_bases(ash__value_doc(v), depth, fn, ctx);
     if (v.type != BSON_TYPE_ARRAY)
         return;
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);)
-        if (it.value.type == BSON_TYPE_DOCUMENT && depth < 8)
+        if (it.value.type == BSON_TYPE_DOCUMENT && depth <= BASES_DEEP)
             reference_bases(ash__value_doc(it.value), depth, fn, ctx);
 }
 

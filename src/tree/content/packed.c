@@ -230,6 +230,18 @@ static bool is_one_whole(const ash_form_part *p, size_t count)
            p->len <= ASH_CONTENT_WHOLE_MAX;
 }
 
+static int gather(ash_fetch *f, const ash_form_part *parts, size_t count, ash_blob *out,
+                  ash_error *err)
+{
+    uint8_t *to = out->data;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = append_part(f, &parts[i], to, err);
+        to += parts[i].len;
+    }
+    return rc;
+}
+
 int ash__fetch_parts(ash_fetch *f, const ash_form_part *parts, size_t count, ash_blob **out,
                      ash_error *err)
 {
@@ -246,13 +258,12 @@ int ash__fetch_parts(ash_fetch *f, const ash_form_part *parts, size_t count, ash
         if (rc != 0 && rc != ASH_ETOOBIG) /* it is the beginning of something long */
             return rc;
     }
+    if (sum > ASH_GATHERED_BYTES_MAX - f->gathered)
+        return ash__fail(err, ASH_ECORRUPT, "stands on more bytes at once than anybody reads");
+    f->gathered += sum;
     *out = ash__blob_new((size_t)sum, err);
-    uint8_t *to = *out != NULL ? (*out)->data : NULL;
-    rc = *out != NULL ? 0 : ASH_ENOMEM;
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = append_part(f, &parts[i], to, err);
-        to += parts[i].len;
-    }
+    rc = *out != NULL ? gather(f, parts, count, *out, err) : ASH_ENOMEM;
+    f->gathered -= sum;
     if (rc != 0) {
         ash__blob_release(*out);
         *out = NULL;

@@ -16,9 +16,7 @@ typedef struct probe {
 
 static int say(const ash_content_id *id, const char *what, ash_error *err)
 {
-    char hex[ASH_DIGEST_TEXT_BYTES];
-    ash__content_id_hex(id, hex);
-    return ash__fail(err, ASH_ECORRUPT, "content %s %s", hex, what);
+    return ash__content_fail(err, ASH_ECORRUPT, id, what);
 }
 
 static int count_chunks(probe *p, const ash_form *f, ash_error *err)

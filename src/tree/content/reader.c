@@ -46,10 +46,8 @@ static int open_content(ash_content_reader *r, ash_error *err)
 /* The content that was asked for, in front of an error of one that it is made of. */
 static int name_it(const ash_content_reader *r, int rc, ash_error *err)
 {
-    char hex[ASH_DIGEST_TEXT_BYTES];
-    ash__content_id_hex(&r->id, hex);
-    if (rc == ASH_ECORRUPT && r->id.len != 0 && err != NULL && strstr(err->text, hex) == NULL)
-        ash__error_prefix(err, "content %s", hex);
+    if (rc == ASH_ECORRUPT && r->id.len != 0)
+        ash__content_blame(&r->id, err);
     return rc;
 }
 
@@ -72,7 +70,7 @@ int ash__content_open(ash_contents *c, const ash_content_ref *ref, bool verify, 
     if (rc == 0 && r->source->length >= 0 && r->source->length != r->length)
         rc = say_wrong_length(r, err);
     if (rc == 0 && verify && r->id.len != 0)
-        r->digest = ash__digest_new(r->id.len == 20 ? ASH_DIGEST_SHA1 : ASH_DIGEST_SHA256);
+        r->digest = ash__content_digest_new(&r->id);
     if (rc == 0) {
         *out = r;
         return 0;
@@ -89,13 +87,9 @@ int64_t ash__content_reader_length(const ash_content_reader *r)
 
 static int compare_digest(ash_content_reader *r, ash_error *err)
 {
-    uint8_t bytes[ASH_DIGEST_MAX_BYTES];
-    if (r->digest == NULL)
-        return 0;
-    size_t len = ash__digest_finish(r->digest, bytes);
-    ash__digest_free(r->digest);
+    ash_digest *digest = r->digest;
     r->digest = NULL;
-    if (len == r->id.len && memcmp(bytes, r->id.bytes, len) == 0)
+    if (digest == NULL || ash__content_digest_gives(digest, &r->id))
         return 0;
     return ash__fail(err, ASH_ECORRUPT, "its bytes do not give its digest");
 }

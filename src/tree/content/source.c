@@ -41,25 +41,11 @@ void ash__blob_release(ash_blob *b)
         ash__free(b);
 }
 
-static ash_digest *new_digest(const ash_content_id *id)
-{
-    return ash__digest_new(id->len == 20 ? ASH_DIGEST_SHA1 : ASH_DIGEST_SHA256);
-}
-
-/* Frees the digest. */
-static bool gives(ash_digest *digest, const ash_content_id *id)
-{
-    uint8_t made[ASH_DIGEST_MAX_BYTES];
-    size_t len = ash__digest_finish(digest, made);
-    ash__digest_free(digest);
-    return len == id->len && memcmp(made, id->bytes, len) == 0;
-}
-
 bool ash__blob_is(const ash_blob *b, const ash_content_id *id)
 {
-    ash_digest *digest = new_digest(id);
+    ash_digest *digest = ash__content_digest_new(id);
     ash__digest_add(digest, b->data, b->len);
-    return gives(digest, id);
+    return ash__content_digest_gives(digest, id);
 }
 
 static ash_blob *cached(ash_fetch *f, const ash_content_id *id)
@@ -184,7 +170,6 @@ int ash__fetch_go_on(ash_fetch *f, ash_error *err)
 /* The first that fails is the one to name: what stands on it fails because of it. */
 static int blame(ash_fetch *f, const ash_content_id *id, int rc, ash_error *err)
 {
-    char hex[ASH_DIGEST_TEXT_BYTES];
     if (rc == ASH_ECHUNKMISSING || rc == ASH_ECHUNKEXTRA || rc == ASH_ECHUNKSIZE) {
         rc = ASH_ECORRUPT;
         if (err != NULL)
@@ -193,9 +178,7 @@ static int blame(ash_fetch *f, const ash_content_id *id, int rc, ash_error *err)
     if (rc != ASH_ECORRUPT || f->blamed.len != 0 || id->len == 0)
         return rc;
     f->blamed = *id;
-    ash__content_id_hex(id, hex);
-    if (err != NULL && strstr(err->text, hex) == NULL)
-        ash__error_prefix(err, "content %s", hex);
+    ash__content_blame(id, err);
     return rc;
 }
 
@@ -515,7 +498,7 @@ int ash__fetch_verify(ash_fetch *f, const ash_content_id *id, ash_error *err)
 {
     enum { STEP = 64 * 1024 };
     ash_source *s = NULL;
-    ash_digest *digest = new_digest(id);
+    ash_digest *digest = ash__content_digest_new(id);
     uint8_t *buf = ash__alloc(STEP);
     size_t got = 1;
     int rc = ash__source_open(f, id, &s, err);
@@ -524,7 +507,7 @@ int ash__fetch_verify(ash_fetch *f, const ash_content_id *id, ash_error *err)
         if (rc == 0)
             ash__digest_add(digest, buf, got);
     }
-    bool good = gives(digest, id);
+    bool good = ash__content_digest_gives(digest, id);
     ash__source_free(s);
     ash__free(buf);
     return rc == 0 && !good ? ash__fail(err, ASH_ECORRUPT, "its bytes do not give its digest") : rc;

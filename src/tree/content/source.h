@@ -21,6 +21,10 @@
 /* What repeats something comes to no more: a few bytes could claim to be endless. */
 #define ASH_REPEATED_MAX ((int64_t)64 * 1024 * 1024 * 1024)
 
+/* What deltas are made of while they are decoded for one another: each gathers its own first, and
+ * keeps that as long as it waits for the next. */
+#define ASH_GATHERED_BYTES_MAX (4 * ASH_CONTENT_WHOLE_MAX)
+
 /* Bytes that several may hold. */
 typedef struct ash_blob {
     uint32_t holders;
@@ -59,6 +63,7 @@ typedef struct ash_fetch {
     int reading;             /* reads in reads */
     int level, delta_level;  /* how deep it is just now */
     int decodes;             /* for the content that is decoded now, with all below it */
+    int64_t gathered;        /* bytes just now, of ASH_GATHERED_BYTES_MAX */
     /* The content that the first failure is the fault of; len 0: none. */
     ash_content_id blamed;
 } ash_fetch;

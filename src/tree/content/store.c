@@ -24,9 +24,7 @@ static void append_owner(bson_t *owners, const bson_value_t *owner)
 /* Somebody else was faster. */
 static int say_came(const ash_content_writer *w, ash_error *err)
 {
-    char hex[ASH_DIGEST_TEXT_BYTES];
-    ash__content_id_hex(&w->id, hex);
-    return ash__fail(err, ASH_ECONFLICT, "content %s came since it was looked for", hex);
+    return ash__content_fail(err, ASH_ECONFLICT, &w->id, "came since it was looked for");
 }
 
 static int insert_new(ash_content_writer *w, const bson_t *owners, const ash_op *op, ash_error *err)

@@ -11,9 +11,14 @@
  * finds a content's own by the content's id:
  *
  *   [{$set: {refs: ADD or TAKE away the owners, refHistory: ADD, refsMore?: it is full}}]
- */
+ *
+ * Of files that go on, what a content is like is forgotten with its last owner: whatever comes finds
+ * the newer one, which is more like it. */
 
 enum { CONTENTS_AT_ONCE = 200 };
+
+/* What becomes of owners: they come; they go; they go, as they have a newer content. */
+typedef enum use_change { COME, GO, GO_ON } use_change;
 
 typedef struct owners {
     ash_content_id id;
@@ -200,8 +205,41 @@ static void append_letting_go(const ash_contents *c, bson_t *pipeline)
     end_stage(pipeline, &stage, &set);
 }
 
+/* {FIELD: {$cond: [{$or: [{$ne: ["$refs", []]}, "$refsMore"]}, "$FIELD", "$$REMOVE"]}} */
+static void append_forgetting(bson_t *set, const char *field, const char *path)
+{
+    bson_t cond, args, or, ors, ne, pair, none;
+    bson_append_document_begin(set, field, -1, &cond);
+    bson_append_array_begin(&cond, "$cond", 5, &args);
+    bson_append_document_begin(&args, "0", 1, & or);
+    bson_append_array_begin(& or, "$or", 3, &ors);
+    bson_append_document_begin(&ors, "0", 1, &ne);
+    bson_append_array_begin(&ne, "$ne", 3, &pair);
+    append_text(&pair, "0", "$refs");
+    bson_append_array_begin(&pair, "1", 1, &none);
+    bson_append_array_end(&pair, &none);
+    bson_append_array_end(&ne, &pair);
+    bson_append_document_end(&ors, &ne);
+    append_text(&ors, "1", "$refsMore");
+    bson_append_array_end(& or, &ors);
+    bson_append_document_end(&args, & or);
+    append_text(&args, "1", path);
+    append_text(&args, "2", "$$REMOVE");
+    bson_append_array_end(&cond, &args);
+    bson_append_document_end(set, &cond);
+}
+
+static void append_forgetting_stage(bson_t *pipeline)
+{
+    bson_t stage, set;
+    begin_stage(pipeline, 2, &stage, &set);
+    append_forgetting(&set, "features", "$features");
+    append_forgetting(&set, "sketch", "$sketch");
+    end_stage(pipeline, &stage, &set);
+}
+
 static void build_pipeline(const ash_contents *c, const ash_content_use *uses, const owners *all,
-                           size_t count, bool hold, bson_t *pipeline)
+                           size_t count, use_change change, bson_t *pipeline)
 {
     bson_t stage, set;
     begin_stage(pipeline, 0, &stage, &set);
@@ -209,11 +247,13 @@ static void build_pipeline(const ash_contents *c, const ash_content_use *uses, c
     append_list_of(&set, "refs", "$refs");
     append_list_of(&set, "refHistory", "$refHistory");
     end_stage(pipeline, &stage, &set);
-    if (hold)
+    if (change == COME)
         append_holding(c, pipeline);
     else
         append_letting_go(c, pipeline);
-    append_unset(pipeline, hold ? 3 : 2);
+    if (change == GO_ON)
+        append_forgetting_stage(pipeline);
+    append_unset(pipeline, change == GO ? 2 : 3);
 }
 
 /* ---- many contents ---- */
@@ -240,13 +280,12 @@ static size_t group(const ash_content_use *uses, size_t count, ash_content_use *
     return n;
 }
 
-static int say_gone(ash_contents *c, const ash_content_id *ids, size_t count, ash_error *err)
+static int say_gone(const ash_content_id *ids, size_t count, ash_error *err)
 {
     char hex[ASH_DIGEST_TEXT_BYTES];
-    (void)c;
-    ash__content_id_hex(&ids[0], hex);
     if (count == 1)
-        return ash__fail(err, ASH_ECONFLICT, "content %s is not there any more", hex);
+        return ash__content_fail(err, ASH_ECONFLICT, &ids[0], "is not there any more");
+    ash__content_id_hex(&ids[0], hex);
     return ash__fail(err, ASH_ECONFLICT, "of %zu contents, as %s, one is not there any more", count,
                      hex);
 }
@@ -258,7 +297,8 @@ typedef struct grouped {
     size_t count;
 } grouped;
 
-static int apply(ash_contents *c, const grouped *some, bool hold, const ash_op *op, ash_error *err)
+static int apply(ash_contents *c, const grouped *some, use_change change, const ash_op *op,
+                 ash_error *err)
 {
     size_t count = some->count;
     ash_content_id ids[CONTENTS_AT_ONCE];
@@ -267,17 +307,17 @@ static int apply(ash_contents *c, const grouped *some, bool hold, const ash_op *
     for (size_t i = 0; i < count; i++)
         ids[i] = some->all[i].id;
     ash__filter_ids(&filter, "_id", ids, count);
-    build_pipeline(c, some->uses, some->all, count, hold, &pipeline);
+    build_pipeline(c, some->uses, some->all, count, change, &pipeline);
     int rc = ash__change_many(c->files, &(ash_content_change){&filter, &pipeline, true}, op,
                               &matched, err);
-    if (rc == 0 && hold && matched != (int64_t)count)
-        rc = say_gone(c, ids, count, err);
+    if (rc == 0 && change == COME && matched != (int64_t)count)
+        rc = say_gone(ids, count, err);
     bson_destroy(&pipeline);
     bson_destroy(&filter);
     return rc;
 }
 
-static int apply_all(ash_contents *c, const ash_content_use *uses, size_t count, bool hold,
+static int apply_all(ash_contents *c, const ash_content_use *uses, size_t count, use_change change,
                      const ash_op *op, ash_error *err)
 {
     ash_op own;
@@ -289,7 +329,7 @@ static int apply_all(ash_contents *c, const ash_content_use *uses, size_t count,
     size_t n = group(uses, count, sorted, groups);
     for (size_t i = 0; rc == 0 && i < n; i += CONTENTS_AT_ONCE) {
         grouped some = {sorted, groups + i, n - i < CONTENTS_AT_ONCE ? n - i : CONTENTS_AT_ONCE};
-        rc = apply(c, &some, hold, &own, err);
+        rc = apply(c, &some, change, &own, err);
     }
     ash__free(groups);
     ash__free(sorted);
@@ -299,13 +339,19 @@ static int apply_all(ash_contents *c, const ash_content_use *uses, size_t count,
 int ash__contents_hold(ash_contents *c, const ash_content_use *uses, size_t count, const ash_op *op,
                        ash_error *err)
 {
-    return apply_all(c, uses, count, true, op, err);
+    return apply_all(c, uses, count, COME, op, err);
 }
 
 int ash__contents_let_go(ash_contents *c, const ash_content_use *uses, size_t count,
                          const ash_op *op, ash_error *err)
 {
-    return apply_all(c, uses, count, false, op, err);
+    return apply_all(c, uses, count, GO, op, err);
+}
+
+int ash__contents_go_on(ash_contents *c, const ash_content_use *uses, size_t count,
+                        const ash_op *op, ash_error *err)
+{
+    return apply_all(c, uses, count, GO_ON, op, err);
 }
 
 int ash__contents_hold_dated(ash_contents *c, const ash_content_use *use, int64_t upload_date_ms,
@@ -317,11 +363,11 @@ int ash__contents_hold_dated(ash_contents *c, const ash_content_use *use, int64_
     ash__append_id(&filter, "_id", &use->id);
     if (upload_date_ms != INT64_MIN)
         bson_append_date_time(&filter, "uploadDate", 10, upload_date_ms);
-    build_pipeline(c, use, &one, 1, true, &pipeline);
+    build_pipeline(c, use, &one, 1, COME, &pipeline);
     int rc = ash__change_many(c->files, &(ash_content_change){&filter, &pipeline, true}, op,
                               &matched, err);
     if (rc == 0 && matched != 1)
-        rc = say_gone(c, &use->id, 1, err);
+        rc = say_gone(&use->id, 1, err);
     bson_destroy(&pipeline);
     bson_destroy(&filter);
     return rc;
@@ -386,7 +432,7 @@ int ash__contents_rely_on(ash_contents *c, const ash_content_id *ids, size_t cou
     int rc =
         for_each_batch(&(batches){c, ids, count}, c->serial ? count_there : touch, op, &there, err);
     if (rc == 0 && there != (int64_t)count)
-        rc = say_gone(c, ids, count, err);
+        rc = say_gone(ids, count, err);
     return rc;
 }
 
