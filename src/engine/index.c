@@ -100,6 +100,8 @@ static int lookup_any(const ash_snapshot *snap, const ash_index *i, ash_doc key,
         result = ash__soundness_absent(snap, ASH_DB_INDEX, (ash_doc){from.bytes, from.len},
                                        (ash_doc){end, from.len}, err);
     }
+    if (result == 0 && !*found)
+        result = ash__beside(snap, ASH_DB_INDEX, (ash_doc){from.bytes, from.len}, err);
     return result;
 }
 
@@ -117,8 +119,8 @@ int ash__index_lookup(const ash_snapshot *snap, const ash_index *i, ash_doc key,
     int rc =
         ash__row_get(snap, ASH_DB_INDEX, ash__bytes(entry.bytes, entry.len), &value, found, err);
     if (rc == 0 && *found)
-        rc = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, rid, err);
-    return rc;
+        return ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, rid, err);
+    return rc == 0 ? ash__beside(snap, ASH_DB_INDEX, ash__bytes(entry.bytes, entry.len), err) : rc;
 }
 
 int ash__index_has(const ash_snapshot *snap, const ash_index *i, ash_doc key, uint64_t rid,

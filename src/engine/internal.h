@@ -286,6 +286,11 @@ extern const char *const ash__database_names[ASH_DB_COUNT];
 int ash__space_read(const ash_snapshot *snap, uint32_t segment, uint8_t *map, uint32_t blocks,
                     ash_error *err);
 
+/* beside.c */
+/* No row of that key was found, or none from it on that was asked for: ASH_ECORRUPT if rows beside
+ * its place are damaged, so that one may be hidden. */
+int ash__beside(const ash_snapshot *snap, enum ash_database db, ash_doc key, ash_error *err);
+
 /* soundness.c */
 /* rows: that a census says may be missed, copied; NULL: there was no census. */
 void ash__soundness_note(ash_engine *e, const ash_damage *found,

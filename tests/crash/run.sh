@@ -50,6 +50,7 @@ recorded_door="--record $here/ash-record.so --workload $here/crash-door-workload
 [ "$kills" = 0 ] || try "$here/crash-door-kill" --kills "$kills" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-flip" --flips "$flips" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-tree-flip" --flips "$flips" --seed "$seed"
+[ "$flips" = 0 ] || try "$here/crash-object-flip" --flips "$flips" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-flip" --aim meta --flips "$flips" --seed "$seed" --ashlar "$here/../../ashlar"
 ASH_FAULTS_ALL=1
 export ASH_FAULTS_ALL

@@ -252,3 +252,39 @@ const char *twin_portrait(const work *w, uint32_t thread)
 {
     return w->portraits[thread][w->done[thread]];
 }
+
+/* ---- of stores that may be damaged ---- */
+
+enum outcome twin_outcome(const ash_error *err)
+{
+    return err->code == ASH_ENOTFOUND || err->code == ASH_ENOREVISION ? OUTCOME_MISSING
+                                                                      : OUTCOME_REFUSED;
+}
+
+static bool is_line_of(const char *portrait, const char *line, size_t len)
+{
+    for (const char *at = portrait, *end; (end = strchr(at, '\n')) != NULL; at = end + 1)
+        if ((size_t)(end - at) == len && memcmp(at, line, len) == 0)
+            return true;
+    return false;
+}
+
+enum outcome twin_compare(const work *w, uint32_t thread, const char *got, ash_error *err)
+{
+    const char *want = twin_portrait(w, thread);
+    size_t lines = 0, wanted = 0;
+    for (const char *at = want; (at = strchr(at, '\n')) != NULL; at++)
+        wanted++;
+    for (const char *at = got, *end; (end = strchr(at, '\n')) != NULL && end[1] != 0;
+         at = end + 1) {
+        lines++;
+        if (!is_line_of(want, at, (size_t)(end - at))) {
+            ash__fail(err, ASH_ECONDITION, "nobody wrote \"%.*s\"", (int)(end - at), at);
+            return OUTCOME_WRONG;
+        }
+    }
+    if (lines + 1 == wanted)
+        return OUTCOME_GOOD;
+    ash__fail(err, ASH_ENOTFOUND, "%zu lines instead of %zu", lines + 1, wanted);
+    return OUTCOME_MISSING;
+}

@@ -11,8 +11,7 @@
 #include <ashlar/store.h>
 
 #include "base/buffer.h"
-
-typedef struct work work;
+#include "work.h"
 
 enum { SHARES = 2 };
 
@@ -39,5 +38,12 @@ void step_describe(uint64_t seed, uint32_t thread, uint32_t number, char *out, s
 uint64_t twin_seed(const work *w);
 /* As the thread's share must be now.  Borrowed. */
 const char *twin_portrait(const work *w, uint32_t thread);
+
+/* ---- of stores that may be damaged ---- */
+
+/* What a failure comes to. */
+enum outcome twin_outcome(const ash_error *err);
+/* Each line of a portrait is one of the twin's; the last one counts them, and is not compared. */
+enum outcome twin_compare(const work *w, uint32_t thread, const char *got, ash_error *err);
 
 #endif

@@ -58,15 +58,14 @@ uint32_t share_thread(const share *s)
 
 /* ---- messages ---- */
 
-/* true: it was acknowledged; what refuses it refuses its twin's, too. */
+/* true: it was acknowledged. */
 static bool say(share *s, const char *subject, const void *data, size_t len)
 {
     ash_buffer *heard = near_client_heard(s->client);
     ash_nats_message m = {.subject = subject, .reply = "_I.a", .data = data, .len = len};
     ash__buffer_clear(heard);
     bool good = near_client_publish(s->client, &m);
-    good = good && strstr(ash__buffer_text(heard), "\"error\":") == NULL;
-    return good;
+    return good && heard->len > 0 && strstr(ash__buffer_text(heard), "\"error\":") == NULL;
 }
 
 static bool ask(share *s, const char *verb, const char *body)
@@ -178,27 +177,37 @@ static bool put(share *s, const door_step *p, bool ends)
     return good;
 }
 
-/* What is there under the name, with other words, or another name. */
-static bool say_again(share *s, const door_step *p, const char *to, bool deleted)
+static bool has(const share *s, const char *name)
+{
+    return ash_object_store_info(s->own.objects, name, NULL, NULL, NULL, NULL) == 0;
+}
+
+/* What is there under the name, with other words, or another name.  *done: it was there to be changed.
+ * false: what is to be acknowledged was refused, or the other way round; so no step is taken for done
+ * that a server was only too slow for. */
+static bool say_again(share *s, const door_step *p, const char *to, bool deleted, bool *done)
 {
     ash_object *o = NULL;
+    *done = false;
     if (ash_object_store_info(s->own.objects, p->name, NULL, NULL, &o, NULL) != 0)
-        return false;
+        return true;
+    bool taken = strcmp(p->name, to) != 0 && has(s, to);
     said again = {
         to,     ash_object_nuid(o), ash_object_digest(o), (size_t)ash_object_size(o), p->number,
         deleted};
-    bool good = say_meta(s, &again);
+    *done = say_meta(s, &again);
     ash_object_free(o);
-    return good;
+    return *done == !taken;
 }
 
-static void purge(share *s, const char *name)
+static bool purge(share *s, const char *name)
 {
     char *subject = ash__meta_subject(s->own.name, name);
     char *body = ash__sprintf("{\"filter\":\"%s\"}", subject);
-    (void)ask(s, "PURGE", body);
+    bool good = ask(s, "PURGE", body);
     ash__free(subject);
     ash__free(body);
+    return good;
 }
 
 static bool create(share *s)
@@ -221,7 +230,7 @@ static int look_again(share *s, ash_error *err)
 int share_do(share *s, uint32_t number, ash_error *err)
 {
     door_step p = choose_step(s->own.seed, s->own.thread, number);
-    bool good = true;
+    bool good = true, done;
     if (s->own.objects == NULL)
         return create(s) ? look_again(s, err) : ash__fail(err, ASH_EIO, "cannot create a stream");
     switch (p.kind) {
@@ -230,18 +239,19 @@ int share_do(share *s, uint32_t number, ash_error *err)
         good = put(s, &p, p.kind == PUT);
         break;
     case DESCRIBE:
-        (void)say_again(s, &p, p.name, false);
+        good = say_again(s, &p, p.name, false, &done);
         break;
     case RENAME:
         /* As clients do: the old name goes behind the new one. */
-        if (say_again(s, &p, p.to, false) && strcmp(p.name, p.to) != 0)
-            purge(s, p.name);
+        good = say_again(s, &p, p.to, false, &done);
+        if (good && done && strcmp(p.name, p.to) != 0)
+            good = purge(s, p.name);
         break;
     case DELETE:
-        (void)say_again(s, &p, p.name, true);
+        good = say_again(s, &p, p.name, true, &done);
         break;
     case PURGE:
-        purge(s, p.name);
+        good = purge(s, p.name);
         break;
     default:
         good = ask(s, "DELETE", "");

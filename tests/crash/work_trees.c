@@ -87,40 +87,6 @@ void step_describe(uint64_t seed, uint32_t thread, uint32_t number, char *out, s
 
 /* ---- reading what may be damaged ---- */
 
-static enum outcome outcome_of(const ash_error *err)
-{
-    return err->code == ASH_ENOTFOUND || err->code == ASH_ENOREVISION ? OUTCOME_MISSING
-                                                                      : OUTCOME_REFUSED;
-}
-
-static bool is_line_of(const char *portrait, const char *line, size_t len)
-{
-    for (const char *at = portrait; (at = strstr(at, line)) != NULL; at++)
-        if ((at == portrait || at[-1] == '\n') && at[len] == '\n')
-            return true;
-    return false;
-}
-
-/* Each line is one of the sound tree's; the last one counts them, and is not compared. */
-static enum outcome compare_lines(char *got, const char *want, ash_error *err)
-{
-    size_t lines = 0, wanted = 0;
-    for (const char *at = want; (at = strchr(at, '\n')) != NULL; at++)
-        wanted++;
-    for (char *at = got, *end; (end = strchr(at, '\n')) != NULL && end[1] != 0; at = end + 1) {
-        *end = 0;
-        lines++;
-        if (!is_line_of(want, at, (size_t)(end - at))) {
-            ash__fail(err, ASH_ECONDITION, "nobody wrote \"%s\"", at);
-            return OUTCOME_WRONG;
-        }
-    }
-    if (lines + 1 == wanted)
-        return OUTCOME_GOOD;
-    ash__fail(err, ASH_ENOTFOUND, "%zu lines instead of %zu", lines + 1, wanted);
-    return OUTCOME_MISSING;
-}
-
 static enum outcome read_bytes(ash_tree *tree, const ash_tree_entry *e, ash_error *err)
 {
     static uint8_t buf[65536];
@@ -140,7 +106,7 @@ static enum outcome read_bytes(ash_tree *tree, const ash_tree_entry *e, ash_erro
     ash__digest_free(digest);
     ash_tree_reader_free(r);
     if (rc != 0)
-        return outcome_of(err);
+        return twin_outcome(err);
     if (strcmp(hex, ash_tree_entry_digest(e)) == 0)
         return OUTCOME_GOOD;
     ash__fail(err, ASH_ECONDITION, "other bytes of %s", ash_tree_entry_path(e));
@@ -157,7 +123,7 @@ static enum outcome read_versions(ash_tree *tree, const char *path, ash_error *e
         if (!ash_tree_entry_is_folder(e) && !ash_tree_entry_is_deleted(e))
             out = outcome_worse(out, read_bytes(tree, e, err));
     ash_tree_listing_free(l);
-    return rc == 0 ? out : outcome_worse(out, outcome_of(err));
+    return rc == 0 ? out : outcome_worse(out, twin_outcome(err));
 }
 
 static enum outcome read_root(ash_tree *tree, ash_error *err)
@@ -171,7 +137,7 @@ static enum outcome read_root(ash_tree *tree, ash_error *err)
     while (rc == 0 && (rc = ash_tree_listing_next(l, &e, err)) == 0 && e != NULL)
         out = outcome_worse(out, read_versions(tree, ash_tree_entry_path(e), err));
     ash_tree_listing_free(l);
-    return rc == 0 ? out : outcome_worse(out, outcome_of(err));
+    return rc == 0 ? out : outcome_worse(out, twin_outcome(err));
 }
 
 static enum outcome read_thread(work *w, ash_store *store, uint32_t thread, ash_error *err)
@@ -183,11 +149,9 @@ static enum outcome read_thread(work *w, ash_store *store, uint32_t thread, ash_
     if (rc == 0)
         rc = tree_portrait(t.tree, &got, err);
     if (rc == 0) {
-        char *text = ash__strdup(ash__buffer_text(&got));
-        out = compare_lines(text, twin_portrait(w, thread), err);
-        ash__free(text);
+        out = twin_compare(w, thread, ash__buffer_text(&got), err);
     } else {
-        out = outcome_of(err);
+        out = twin_outcome(err);
     }
     if (t.tree != NULL && out != OUTCOME_WRONG)
         out = outcome_worse(out, read_root(t.tree, err));

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/check/check.h"
@@ -208,6 +209,82 @@ static void test_engine_damage__rows_that_nobody_finds_are_reported(void **state
     ash__buffer_release(&found);
 }
 
+/* Asks for each by its _id: 1 when one of them is not there. */
+static int find_all(fixture *f)
+{
+    ash_snapshot *snap = NULL;
+    const ash_coll *c = NULL;
+    ash_value_box box;
+    int absent = 0;
+    if (ash__engine_open(f->folder, &f->opts, &f->engine, NULL) != 0)
+        return 0;
+    if (ash__snapshot_open(f->engine, &snap, NULL) != 0 ||
+        ash__catalog_find(snap, "test", "c", &c, NULL) != 0)
+        return 0;
+    for (int32_t i = 1; c != NULL && i <= 40; i++) {
+        ash_record record;
+        bool found;
+        int rc = ash__record_find_id(snap, c, ash__box_int32(&box, i), &record, &found, NULL);
+        absent += rc == 0 && !found;
+    }
+    return c == NULL || absent > 0;
+}
+
+/* Entries of that index on the page: of each, one bit of its key after the other is another. */
+static int hide_each(fixture *f, uint32_t index, off_t page_at, const uint8_t *page)
+{
+    enum { LOWER = 12, NODES = 16, KEY_SIZE = 6, KEY = 8, STEP = 5 };
+    int absent = 0;
+    for (size_t at = NODES; at < le16(page + LOWER); at += 2) {
+        size_t node = le16(page + at), len = le16(page + node + KEY_SIZE);
+        if (len <= 4 || ash__get_be32(page + node + KEY) != index)
+            continue;
+        for (size_t byte = 0; byte < len; byte += STEP) {
+            int status;
+            off_t where = page_at + (off_t)(node + KEY + byte);
+            flip(f, "meta.mdb", where);
+            pid_t child = fork();
+            if (child == 0) {
+                f->opts.read_only = true;
+                freopen("/dev/null", "w", stderr);
+                _exit(find_all(f));
+            }
+            waitpid(child, &status, 0);
+            absent += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+            flip(f, "meta.mdb", where);
+        }
+    }
+    return absent;
+}
+
+/* Nobody has taken a census; who asks for one is told of damage all the same. */
+static void test_engine_damage__a_hidden_row_is_not_absent(void **state)
+{
+    enum { PAGE = 4096, LEAF = 2, FLAGS = 10 };
+    fixture *f = *state;
+    uint8_t page[PAGE];
+    char *path = ash__path_join(f->folder, "meta.mdb");
+    int looked = 0;
+    fill(f);
+    ash_snapshot *snap = fixture_snapshot(f);
+    uint32_t index = fixture_find_index(fixture_coll(f, snap, "c"), "_id_")->id;
+    ash__snapshot_close(snap);
+    fixture_close(f);
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0);
+    for (off_t at = 2 * PAGE; pread(fd, page, PAGE, at) == PAGE; at += PAGE) {
+        if (le16(page + FLAGS) != LEAF)
+            continue;
+        assert_int_equal(hide_each(f, index, at, page), 0);
+        looked++;
+    }
+    assert_true(looked > 0);
+    close(fd);
+    ash__free(path);
+    fixture_open(f);
+    fixture_check(f);
+}
+
 static int begin_index(ash_writer *w, void *ctx, ash_error *err)
 {
     const ash_coll *c;
@@ -292,6 +369,7 @@ int main(void)
         TEST(test_engine_damage__record_header_is_named),
         TEST(test_engine_damage__is_noticed_while_an_index_is_built),
         TEST(test_engine_damage__rows_that_nobody_finds_are_reported),
+        TEST(test_engine_damage__a_hidden_row_is_not_absent),
         TEST(test_engine_damage__metadata_never_gives_wrong_bytes),
         TEST(test_engine_damage__a_look_may_end_its_process),
     };

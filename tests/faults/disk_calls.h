@@ -2,20 +2,14 @@
 #ifndef ASH_TESTS_FAULTS_DISK_CALLS_H
 #define ASH_TESTS_FAULTS_DISK_CALLS_H
 
-/* An operation with each of its calls of the disk failing. */
-
-#include <ashlar/error.h>
+/* Each operation of a subject with each of its calls of the disk failing. */
 
 #include "faulty_io.h"
+#include "portrayed.h"
 
-/* ASH_FAULTS_ALL is set: all operations under all faults, call by call. */
-bool disk_all_calls(void);
-/* An error that the fault explains. */
-bool disk_fault_fits(enum fault fault, const ash_error *err);
-/* The n-th call fails; true when the operation makes fewer. */
-typedef bool (*disk_try)(void *ctx, int n);
-/* Every so many calls, as long as there are some: how many there are.  what: for the log. */
-int disk_calls_fail(disk_try try_once, void *ctx, enum fault fault, int stride, const char *what,
-                    int *tries);
+/* Every so many calls; where ASH_FAULTS_ALL is set, all operations under all faults, call by call.
+ * fits: which errors the fault explains besides EIO and a full disk; or NULL. */
+void disk_calls_fail(const fault_subject *subject, portrayed *s, enum fault fault, int stride,
+                     bool (*fits)(enum fault fault, const ash_error *err));
 
 #endif

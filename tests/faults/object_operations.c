@@ -6,6 +6,12 @@
 
 #include <string.h>
 
+typedef struct object_operation {
+    operation_facts facts;
+    int (*step)(object_worker *w, size_t number, ash_error *err);
+    bool versions; /* of the store that keeps them */
+} object_operation;
+
 /* ---- operations ---- */
 
 /* New names, of each size. */
@@ -74,24 +80,28 @@ static int sweep(object_worker *w, size_t number, ash_error *err)
     return object_sweep(w, &left, err);
 }
 
-const object_operation object_operations[] = {
-    {.name = "put", .count = 4, .step = put_new},
-    {.name = "put, versions", .count = 4, .step = put_new, .versions = true, .is_plain = true},
-    {.name = "overwrite", .count = 4, .step = overwrite},
-    {.name = "overwrite, versions", .count = 4, .step = overwrite, .versions = true},
-    {.name = "rename", .count = 2, .step = rename_object},
-    {.name = "rename, versions", .count = 2, .step = rename_object, .versions = true},
-    {.name = "delete", .count = 3, .step = delete_objects},
-    {.name = "delete, versions", .count = 3, .step = delete_objects, .versions = true},
-    {.name = "describe and link", .count = 2, .step = describe, .is_plain = true},
-    {.name = "restore", .count = 2, .step = restore, .versions = true},
-    {.name = "prune", .count = 3, .step = prune, .versions = true},
-    {.name = "seal", .count = 1, .step = seal},
-    {.name = "delete the store", .count = 3, .step = drop},
-    {.name = "delete the store, versions", .count = 3, .step = drop, .versions = true},
-    {.name = "sweep", .count = 1, .step = sweep, .is_plain = true},
+static const object_operation operations[] = {
+    {{"put", 4, false}, .step = put_new},
+    {{"put, versions", 4, true}, .step = put_new, .versions = true},
+    {{"overwrite", 4, false}, .step = overwrite},
+    {{"overwrite, versions", 4, false}, .step = overwrite, .versions = true},
+    {{"rename", 2, false}, .step = rename_object},
+    {{"rename, versions", 2, false}, .step = rename_object, .versions = true},
+    {{"delete", 3, false}, .step = delete_objects},
+    {{"delete, versions", 3, false}, .step = delete_objects, .versions = true},
+    {{"describe and link", 2, true}, .step = describe},
+    {{"restore", 2, false}, .step = restore, .versions = true},
+    {{"prune", 3, false}, .step = prune, .versions = true},
+    {{"seal", 1, false}, .step = seal},
+    {{"delete the store", 3, false}, .step = drop},
+    {{"delete the store, versions", 3, false}, .step = drop, .versions = true},
+    {{"sweep", 1, true}, .step = sweep},
 };
-const size_t object_operation_count = ASH_ARRAY_LEN(object_operations);
+
+static operation_facts facts(size_t op)
+{
+    return operations[op].facts;
+}
 
 /* ---- the store ---- */
 
@@ -103,9 +113,9 @@ static object_worker open_objects(ash_store *store, uint32_t thread)
     return w;
 }
 
-static uint32_t thread_of(const object_operation *op)
+static uint32_t thread_of(size_t op)
 {
-    return op->versions ? 1 : 0;
+    return operations[op].versions ? 1 : 0;
 }
 
 /* a has a past, c is deleted, d is a link. */
@@ -156,35 +166,35 @@ static char *portray(object_worker *w)
     return text;
 }
 
-void object_subject_foresee(portrayed *s, const object_operation *op)
+static void foresee(portrayed *s, size_t op)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = portrayed_begin(s);
     object_worker w = open_objects(store, thread_of(op));
     portrayed_forget(s);
     s->portraits[0] = portray(&w);
-    for (size_t i = 0; i < op->count; i++) {
-        assert_ok(op->step(&w, i, &err), &err);
+    for (size_t i = 0; i < operations[op].facts.count; i++) {
+        assert_ok(operations[op].step(&w, i, &err), &err);
         s->portraits[i + 1] = portray(&w);
     }
     object_worker_close(&w);
     ash_store_close(store);
 }
 
-int object_subject_do(ash_store *store, const object_operation *op, size_t *done, ash_error *err)
+static int act(ash_store *store, size_t op, size_t *done, ash_error *err)
 {
     object_worker w;
     *done = 0;
     int rc = object_worker_open(&w, store, 1, thread_of(op), err);
-    while (rc == 0 && *done < op->count) {
-        rc = op->step(&w, *done, err);
+    while (rc == 0 && *done < operations[op].facts.count) {
+        rc = operations[op].step(&w, *done, err);
         *done += rc == 0;
     }
     object_worker_close(&w);
     return rc;
 }
 
-bool object_subject_put_other(ash_store *store, const object_operation *op)
+static bool put_other(ash_store *store, size_t op)
 {
     object_worker w;
     ash_error err = ASH_ERROR_INIT;
@@ -197,7 +207,7 @@ bool object_subject_put_other(ash_store *store, const object_operation *op)
 
 /* ---- afterwards ---- */
 
-static void expect_other(ash_store *store, const object_operation *op, const char *what)
+static void expect_other(ash_store *store, size_t op, const char *what)
 {
     ash_error err = ASH_ERROR_INIT;
     object_worker w = open_objects(store, 1 - thread_of(op));
@@ -223,24 +233,35 @@ static void expect_swept(object_worker *w, const char *what)
     ash__free(after);
 }
 
-void object_subject_end(portrayed *s, ash_store *store, const object_operation *op, size_t done,
-                        bool other, const char *what)
+static void end(portrayed *s, ash_store *store, size_t op, size_t done, bool other,
+                const char *what)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_store_close(store);
     store = portrayed_open(s);
     object_worker w = open_objects(store, thread_of(op));
-    size_t i = portrayed_find_step(s, portray(&w), op->count, done, what);
+    size_t i = portrayed_find_step(s, portray(&w), operations[op].facts.count, done, what);
     if (other)
         expect_other(store, op, what);
     expect_swept(&w, what);
     if (!steps_check(store, &err))
         fail_msg("%s: %s", what, err.text);
-    for (; i < op->count; i++)
-        if (op->step(&w, i, &err) != 0)
+    for (; i < operations[op].facts.count; i++)
+        if (operations[op].step(&w, i, &err) != 0)
             fail_msg("%s: step %zu cannot be done again: %s", what, i, err.text);
-    (void)portrayed_find_step(s, portray(&w), op->count, op->count, what);
+    (void)portrayed_find_step(s, portray(&w), operations[op].facts.count,
+                              operations[op].facts.count, what);
     expect_swept(&w, what);
     object_worker_close(&w);
     ash_store_close(store);
 }
+
+const fault_subject object_subject = {.count = ASH_ARRAY_LEN(operations),
+                                      .facts = facts,
+                                      .foresee = foresee,
+                                      .act = act,
+                                      .put_other = put_other,
+                                      .end = end,
+                                      .few_steps = PORTRAYED_STEPS_MAX,
+                                      .seldom = 1,
+                                      .may_do_nothing = true};

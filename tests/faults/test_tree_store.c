@@ -2,55 +2,19 @@
 #include "tree_operations.h"
 
 #include "faulty_store.h"
+#include "store_calls.h"
 #include "tree_removal.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "model.h"
 
-#include <stdlib.h>
+enum { DELAY_MS = 5 };
 
-#define ALL_ENV "ASH_FAULTS_ALL" /* set: every call */
-enum { MOST_CALLS = 3000, DELAY_MS = 5 };
-
-/* The n-th call that a tree makes of its store. */
-static bool try_once(portrayed *s, const tree_operation *op, int n, bool lost, int delay_ms)
+static void fail_each_call(portrayed *s, bool lost, int delay_ms, int stride)
 {
-    ash_error err = ASH_ERROR_INIT;
-    char *what = ash__sprintf("%s, call %d%s", op->name, n, lost ? ", its result lost" : "");
-    ash_store *store = portrayed_begin(s), *through = faulty_store_new(store);
-    size_t done;
-    bool other = false;
-    faulty_store_set(through, n, lost, delay_ms);
-    int rc = tree_subject_do(through, op, &done, &err);
-    bool happened = faulty_store_happened(through);
-    faulty_store_free(through);
-    if (rc != 0) {
-        /* An answer that never came is EIO, everything else was refused before it began. */
-        if ((rc != ASH_ENOSPC && !(lost && rc == ASH_EIO)) || err.text[0] == 0 || delay_ms > 0)
-            fail_msg("%s: %d %s", what, rc, err.text);
-        other = tree_subject_put_other(store);
-        assert_true(other);
-    }
-    tree_subject_end(s, store, op, done, other, what);
-    ash__free(what);
-    return !happened;
-}
-
-/* Every so many calls, of operations that make many more seldom. */
-static void fail_each_call(portrayed *s, bool lost, int delay_ms, int sparse)
-{
-    int tries = 0;
-    for (size_t i = 0; i < tree_operation_count; i++) {
-        const tree_operation *op = &tree_operations[i];
-        int n = 1, stride = getenv(ALL_ENV) != NULL ? 1 : op->count > 1 ? 4 * sparse : sparse;
-        tree_subject_foresee(s, op);
-        for (; !try_once(s, op, n, lost, delay_ms); n += stride, tries++)
-            assert_true(n < MOST_CALLS);
-        print_message("# %s: less than %d calls\n", op->name, n);
-        assert_true(n > 1);
-    }
-    print_message("# %d tries\n", tries);
+    const store_fault fault = {lost, delay_ms, stride};
+    store_calls_fail(&tree_subject, s, &fault);
 }
 
 static void test_faults_tree_store__each_call_fails(void **state)

@@ -93,17 +93,26 @@ static int collect(ash_tree *tree, size_t number, ash_error *err)
     return tree_collect(tree, &gone, err);
 }
 
-const tree_operation tree_operations[] = {
-    {.name = "put -r", .count = 7, .step = put_recursively},
-    {.name = "move", .count = 2, .step = move},
-    {.name = "copy", .count = 1, .step = copy, .is_plain = true},
-    {.name = "remove", .count = 1, .step = remove_recursively},
-    {.name = "undelete", .count = 1, .step = undelete, .is_plain = true},
-    {.name = "tag and set", .count = 2, .step = mark, .is_plain = true},
-    {.name = "prune", .count = 2, .step = prune},
-    {.name = "gc", .count = 1, .step = collect},
+typedef struct tree_operation {
+    operation_facts facts;
+    int (*step)(ash_tree *tree, size_t number, ash_error *err);
+} tree_operation;
+
+static const tree_operation operations[] = {
+    {{"put -r", 7, false}, .step = put_recursively},
+    {{"move", 2, false}, .step = move},
+    {{"copy", 1, true}, .step = copy},
+    {{"remove", 1, false}, .step = remove_recursively},
+    {{"undelete", 1, true}, .step = undelete},
+    {{"tag and set", 2, true}, .step = mark},
+    {{"prune", 2, false}, .step = prune},
+    {{"gc", 1, false}, .step = collect},
 };
-const size_t tree_operation_count = ASH_ARRAY_LEN(tree_operations);
+
+static operation_facts facts(size_t op)
+{
+    return operations[op].facts;
+}
 
 /* ---- the store ---- */
 
@@ -113,6 +122,18 @@ static tree_worker open_root(ash_store *store, uint32_t root)
     tree_worker w;
     assert_ok(tree_worker_open(&w, store, 1, root, &err), &err);
     return w;
+}
+
+static bool put_other(ash_store *store, size_t op)
+{
+    tree_worker w;
+    ash_error err = ASH_ERROR_INIT;
+    (void)op;
+    int rc = tree_worker_open(&w, store, 1, 1, &err);
+    if (rc == 0)
+        rc = tree_put(w.tree, "other", OTHER, NULL, &err);
+    tree_worker_close(&w);
+    return rc == 0;
 }
 
 /* A past, something in the trash, and contents that nobody has. */
@@ -136,7 +157,7 @@ static void fill(ash_store *store)
     assert_ok(ash_tree_prune(w.tree, "e", &p, NULL, NULL, &err), &err);
     assert_ok(ash_tree_remove(w.tree, "e/gone", NULL, NULL, &err), &err);
     tree_worker_close(&w);
-    assert_true(tree_subject_put_other(store));
+    assert_true(put_other(store, 0));
 }
 
 int tree_subject_setup(void **state)
@@ -164,43 +185,32 @@ static char *portray(ash_tree *tree)
     return text;
 }
 
-void tree_subject_foresee(portrayed *s, const tree_operation *op)
+static void foresee(portrayed *s, size_t op)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = portrayed_begin(s);
     tree_worker w = open_root(store, 0);
     portrayed_forget(s);
     s->portraits[0] = portray(w.tree);
-    for (size_t i = 0; i < op->count; i++) {
-        assert_ok(op->step(w.tree, i, &err), &err);
+    for (size_t i = 0; i < operations[op].facts.count; i++) {
+        assert_ok(operations[op].step(w.tree, i, &err), &err);
         s->portraits[i + 1] = portray(w.tree);
     }
     tree_worker_close(&w);
     ash_store_close(store);
 }
 
-int tree_subject_do(ash_store *store, const tree_operation *op, size_t *done, ash_error *err)
+static int act(ash_store *store, size_t op, size_t *done, ash_error *err)
 {
     tree_worker w;
     *done = 0;
     int rc = tree_worker_open(&w, store, 1, 0, err);
-    while (rc == 0 && *done < op->count) {
-        rc = op->step(w.tree, *done, err);
+    while (rc == 0 && *done < operations[op].facts.count) {
+        rc = operations[op].step(w.tree, *done, err);
         *done += rc == 0;
     }
     tree_worker_close(&w);
     return rc;
-}
-
-bool tree_subject_put_other(ash_store *store)
-{
-    tree_worker w;
-    ash_error err = ASH_ERROR_INIT;
-    int rc = tree_worker_open(&w, store, 1, 1, &err);
-    if (rc == 0)
-        rc = tree_put(w.tree, "other", OTHER, NULL, &err);
-    tree_worker_close(&w);
-    return rc == 0;
 }
 
 /* ---- afterwards ---- */
@@ -237,24 +247,34 @@ static void expect_nothing_left(ash_tree *tree, const char *what)
         fail_msg("%s: a collection left %d contents", what, (int)gone);
 }
 
-void tree_subject_end(portrayed *s, ash_store *store, const tree_operation *op, size_t done,
-                      bool other, const char *what)
+static void end(portrayed *s, ash_store *store, size_t op, size_t done, bool other,
+                const char *what)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_store_close(store);
     store = portrayed_open(s);
     tree_worker w = open_root(store, 0);
-    size_t i = portrayed_find_step(s, portray(w.tree), op->count, done, what);
+    size_t i = portrayed_find_step(s, portray(w.tree), operations[op].facts.count, done, what);
     if (other)
         expect_other(store, what);
     expect_sound(store, w.tree, what);
-    for (; i < op->count; i++)
-        if (op->step(w.tree, i, &err) != 0)
+    for (; i < operations[op].facts.count; i++)
+        if (operations[op].step(w.tree, i, &err) != 0)
             fail_msg("%s: step %zu cannot be done again: %s", what, i, err.text);
-    (void)portrayed_find_step(s, portray(w.tree), op->count, op->count, what);
+    (void)portrayed_find_step(s, portray(w.tree), operations[op].facts.count,
+                              operations[op].facts.count, what);
     expect_nothing_left(w.tree, what);
     if (!tree_is_sound(w.tree, &err))
         fail_msg("%s: in the end: %s", what, err.text);
     tree_worker_close(&w);
     ash_store_close(store);
 }
+
+const fault_subject tree_subject = {.count = ASH_ARRAY_LEN(operations),
+                                    .facts = facts,
+                                    .foresee = foresee,
+                                    .act = act,
+                                    .put_other = put_other,
+                                    .end = end,
+                                    .few_steps = 2,
+                                    .seldom = 5};
