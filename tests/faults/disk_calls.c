@@ -23,18 +23,19 @@ static bool all_calls(void)
     return getenv(ALL_ENV) != NULL;
 }
 
-static void expect_clear(const attempt *a, const char *what, const ash_error *err)
+void disk_calls_expect_clear(enum fault fault, bool (*fits)(enum fault fault, const ash_error *err),
+                             const char *what, const ash_error *err)
 {
-    bool full = a->fault == FAULT_ENOSPC || a->fault == FAULT_SHORT;
-    bool fits = err->code == ASH_EIO || (err->code == ASH_ENOSPC && full) ||
-                (a->fits != NULL && a->fits(a->fault, err));
-    if (!fits || err->text[0] == 0)
+    bool full = fault == FAULT_ENOSPC || fault == FAULT_SHORT;
+    bool explained = err->code == ASH_EIO || (err->code == ASH_ENOSPC && full) ||
+                     (fits != NULL && fits(fault, err));
+    if (!explained || err->text[0] == 0)
         fail_msg("%s: %d %s", what, err->code, err->text);
 }
 
-/* The n-th call fails; true when the operation makes fewer. */
-static bool try_once(const attempt *a, int n)
+static bool try_once(void *ctx, int n)
 {
+    const attempt *a = ctx;
     ash_error err = ASH_ERROR_INIT;
     const char *name = a->subject->facts(a->op).name;
     char *what = ash__sprintf("%s, call %d, %s", name, n, fault_names[a->fault]);
@@ -47,7 +48,7 @@ static bool try_once(const attempt *a, int n)
         rc = ash_store_flush(store, NULL, &err);
     bool happened = faulty_io_clear();
     if (rc != 0) {
-        expect_clear(a, what, &err);
+        disk_calls_expect_clear(a->fault, a->fits, what, &err);
         other = a->subject->put_other(store, a->op);
     }
     a->subject->end(a->s, store, a->op, done, other, what);
@@ -55,12 +56,13 @@ static bool try_once(const attempt *a, int n)
     return !happened;
 }
 
-/* Returns how many calls there are. */
-static int fail_each(const attempt *a, int stride, int *tries)
+int disk_calls_fail_each(bool (*fail_one)(void *ctx, int n), void *ctx, int stride, int *tries)
 {
     int calls = 0;
+    if (all_calls())
+        stride = 1;
     for (int n = 1; n <= calls + (stride > BEYOND ? stride : BEYOND); n += stride, ++*tries) {
-        if (!try_once(a, n))
+        if (!fail_one(ctx, n))
             calls = n;
         assert_true(n < MOST_CALLS);
     }
@@ -78,7 +80,7 @@ void disk_calls_fail(const fault_subject *subject, portrayed *s, enum fault faul
         if (facts.is_plain && fault != FAULT_EIO && !all_calls())
             continue;
         subject->foresee(s, op);
-        int calls = fail_each(&a, all_calls() ? 1 : times * stride, &tries);
+        int calls = disk_calls_fail_each(try_once, &a, times * stride, &tries);
         print_message("# %s, %s: %d calls\n", fault_names[fault], facts.name, calls);
         assert_true(calls > 0 || (facts.is_plain && subject->may_do_nothing));
     }

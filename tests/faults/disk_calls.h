@@ -12,4 +12,11 @@
 void disk_calls_fail(const fault_subject *subject, portrayed *s, enum fault fault, int stride,
                      bool (*fits)(enum fault fault, const ash_error *err));
 
+/* fail_one: the n-th call fails; true when there are fewer.  Returns how many there are; counts the
+ * tries. */
+int disk_calls_fail_each(bool (*fail_one)(void *ctx, int n), void *ctx, int stride, int *tries);
+/* Is the error one that the fault explains, in words? */
+void disk_calls_expect_clear(enum fault fault, bool (*fits)(enum fault fault, const ash_error *err),
+                             const char *what, const ash_error *err);
+
 #endif
