@@ -102,6 +102,28 @@ case_from_server_to_server_and_back() {
     stop_nats
 }
 
+put_slowly() { # ADDRESS
+    o "$1" add slow >/dev/null
+    head -c 600000 /dev/urandom >"$scratch/slow"
+    (head -c 300000 "$scratch/slow"; sleep 1; tail -c 300000 "$scratch/slow") | o "$1" put slow --name between
+    (cat "$scratch/slow"; sleep 1) | o "$1" put slow --name before
+    for name in between before; do
+        o "$1" get slow $name -O "$scratch/got"
+        cmp "$scratch/slow" "$scratch/got"
+    done
+}
+
+# Who was silent stores its last chunk anew, and counts them all: on a server that deletes no messages it only counts.
+case_slow_puts() {
+    start_nats
+    put_slowly "$nats"
+    stop_nats
+    start_server "$scratch/served" --nats 127.0.0.1:0
+    put_slowly "$(sed -n 's|^\(nats://.*\)|\1|p' "$scratch/server.out")"
+    stop_server
+    "$ASHLAR" -s "$scratch/served" check
+}
+
 case_three_replicas() {
     start_cluster
     start_nats

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nats/jetstream/census.h"
+#include "nats/jetstream/puts.h"
+#include "nats/jetstream/subject.h"
 
 #include "base/mem.h"
 #include "nats/jetstream/messages.h"
@@ -129,8 +131,20 @@ static void tell(subjects *w, char *subject, uint64_t messages)
     ash__free(subject);
 }
 
-int ash__jsd_census_subjects(ash_object_store *s, const char *filter, int64_t offset,
-                             ash_buffer *out, int64_t *total, ash_error *err)
+/* Clients that put for long count whether all of it is there yet, before they say whose it is. */
+static void tell_put(subjects *w, ash_jetstream *j, const char *store)
+{
+    char *nuid = NULL;
+    uint64_t chunks = 0;
+    if (ash__jsd_filter_read(store, w->filter, &nuid) == ASH_JSD_CHUNKS)
+        chunks = ash__jsd_put_chunks(j, store, nuid);
+    if (chunks > 0)
+        tell(w, ash__chunk_subject(store, nuid), chunks);
+    ash__free(nuid);
+}
+
+int ash__jsd_census_subjects(ash_jetstream *j, ash_object_store *s, const char *filter,
+                             int64_t offset, ash_buffer *out, int64_t *total, ash_error *err)
 {
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
     ash_op op = ash__jsd_op();
@@ -147,6 +161,8 @@ int ash__jsd_census_subjects(ash_object_store *s, const char *filter, int64_t of
         if (chunks > 0)
             tell(&w, ash__chunk_subject(ash_object_store_name(s), object->nuid), chunks);
     }
+    if (rc == 0 && w.seen == 0)
+        tell_put(&w, j, ash_object_store_name(s));
     ash__buffer_append_byte(out, '}');
     ash_object_listing_free(l);
     *total = w.seen;

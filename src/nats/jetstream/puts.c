@@ -103,6 +103,17 @@ ash_jsd_put *ash__jsd_put_take(ash_jetstream *j, const char *store, const char *
     return put;
 }
 
+uint64_t ash__jsd_put_chunks(ash_jetstream *j, const char *store, const char *nuid)
+{
+    uint64_t chunks = 0;
+    ash__mutex_lock(&j->mutex);
+    for (const ash_jsd_put *put = j->puts; put != NULL; put = put->next)
+        if (!put->in_use && is_named(put, store, nuid))
+            chunks = put->chunks;
+    ash__mutex_unlock(&j->mutex);
+    return chunks;
+}
+
 void ash__jsd_put_give_back(ash_jetstream *j, ash_jsd_put *put)
 {
     ash__mutex_lock(&j->mutex);

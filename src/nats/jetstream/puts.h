@@ -51,6 +51,8 @@ bool ash__jsd_put_share_is_used(const ash_jsd_client *c);
 void ash__jsd_put_give_back(ash_jetstream *j, ash_jsd_put *put);
 void ash__jsd_put_drop(ash_jetstream *j, ash_jsd_put *put);
 
+/* How many chunks came of one that waits; 0: of none, or somebody uses it. */
+uint64_t ash__jsd_put_chunks(ash_jetstream *j, const char *store, const char *nuid);
 /* The chunk that came under this id, from 1; 0: none is known. */
 uint64_t ash__jsd_put_known(const ash_jsd_put *put, const char *id);
 /* A chunk more.  id "": it had none. */

@@ -40,8 +40,8 @@ static void answer_info(ash_jsd_request *r, ash_object_store *s, const ash_json 
     if (rc == 0)
         rc = put_info(r->client, s, st, &r->answer, &err);
     if (rc == 0 && filter != NULL)
-        rc = ash__jsd_census_subjects(s, filter, ash__json_int(asks, "offset", 0), &r->answer,
-                                      &total, &err);
+        rc = ash__jsd_census_subjects(r->client->jetstream, s, filter,
+                                      ash__json_int(asks, "offset", 0), &r->answer, &total, &err);
     ash__buffer_append_byte(&r->answer, '}'); /* of the state */
     ash_object_status_free(st);
     if (rc != 0) {

@@ -284,6 +284,23 @@ static void test_nats_jetstream_puts__rename(void **state)
     client_close(&other);
 }
 
+/* Who is slow asks whether its chunks are there yet; nobody else sees them. */
+static void test_nats_jetstream_puts__counted_before_the_end(void **state)
+{
+    door *d = *state;
+    const char *own = "{\"subjects_filter\":\"$O.s.C.N1\"}";
+    const char *all = "{\"subjects_filter\":\"$O.s.C.>\"}";
+    (void)door_chunk(&d->c, "N1", NULL, 'a', 1000);
+    (void)door_chunk(&d->c, "N1", NULL, 'a', 1000);
+    assert_says(door_ask(&d->c, "$JS.API.STREAM.INFO.OBJ_s", own),
+                "\"subjects\":{\"$O.s.C.N1\":2}");
+    assert_says(door_ask(&d->c, "$JS.API.STREAM.INFO.OBJ_s", all), "\"subjects\":{}");
+    door_object o = {.name = "a", .nuid = "N1", .fill = 'a', .size = 2000, .chunks = 2};
+    assert_int_equal(door_error(door_meta(&d->c, &o)), 0);
+    assert_says(door_ask(&d->c, "$JS.API.STREAM.INFO.OBJ_s", all),
+                "\"subjects\":{\"$O.s.C.N1\":1}");
+}
+
 /* Not every client purges the old name; what it puts there later is its own. */
 static void test_nats_jetstream_puts__rename_without_purge(void **state)
 {
@@ -463,6 +480,7 @@ int main(void)
         T(compare_and_set),
         T(headers_that_are_not_served),
         T(long_headers),
+        T(counted_before_the_end),
         T(rename),
         T(rename_without_purge),
         T(delete),
