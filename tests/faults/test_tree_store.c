@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "model.h"
 
-enum { DELAY_MS = 5 };
+enum { DELAY_MS = 5, MOST_CALLS = 400 };
 
 static void fail_each_call(portrayed *s, bool lost, int delay_ms, int stride)
 {
