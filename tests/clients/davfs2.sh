@@ -1,47 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# davfs2, unmodified: the share as a folder of this machine.  Needs root and /dev/fuse; it runs in a namespace of its own, where
-# its settings, its cache and its mount are nobody else's.
+# davfs2, unmodified: the share as a folder of this machine.  Needs root and /dev/fuse.
 # usage: ASHLAR=… davfs2.sh
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 . "$here/web.sh"
-[ -x /sbin/mount.davfs ] || [ -x /usr/sbin/mount.davfs ] || skip_all 'no davfs2'
-[ -c /dev/fuse ] || skip_all 'no /dev/fuse'
-[ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null || skip_all 'nobody but root may mount'
+. "$here/mounted.sh"
+lacks=$(lacks_davfs2)
+[ -z "$lacks" ] || skip_all "$lacks"
 start_web || exit 1
-
-# mounted COMMANDS: in a shell whose $dir is the share; it is unmounted behind them, which is when davfs2 sends the last of it.
-mounted() {
-    printf '%s\n' "$1" >"$scratch/commands"
-    URL="$http/" SCRATCH="$scratch" timeout 120 unshare -m sh -eu -c '
-        # davfs2 is a user of its own soon, who has no way into the scratch folder.
-        mount -t tmpfs tmpfs /mnt
-        mkdir /mnt/upper /mnt/work /mnt/cache /mnt/dir
-        dir=/mnt/dir
-        mount -t overlay overlay -o "lowerdir=/etc,upperdir=/mnt/upper,workdir=/mnt/work" /etc
-        mount -t tmpfs tmpfs /run
-        grep -q ^davfs2: /etc/group || echo davfs2:x:64999: >>/etc/group
-        grep -q ^davfs2: /etc/passwd || echo davfs2:x:64999:64999::/nonexistent:/bin/false >>/etc/passwd
-        mkdir -p /etc/davfs2
-        printf "ask_auth 0\ncache_dir /mnt/cache\ndelay_upload 0\nbackup_dir lost\n" >/etc/davfs2/davfs2.conf
-        : >/etc/davfs2/secrets
-        chmod 600 /etc/davfs2/secrets
-        mkdir -p /run/mount.davfs
-        chown davfs2:davfs2 /run/mount.davfs /mnt/cache
-        chmod 1775 /run/mount.davfs
-        mount.davfs "$URL" "$dir" </dev/null
-        (cd "$dir" && . "$SCRATCH/commands") && status=0 || status=$?
-        umount.davfs "$dir" >"$SCRATCH/umount" 2>&1 || umount "$dir"
-        exit $status'
-}
-
-can_mount() {
-    mounted : >"$scratch/mount" 2>&1 || {
-        sed 's/^/# /' "$scratch/mount" >&2
-        return 1
-    }
-}
 can_mount || skip_all 'davfs2 cannot mount here'
 
 # By name: davfs2 1.6.1 cannot list folders with some kernels.
