@@ -75,6 +75,33 @@ const cases = {
     for (let i = 0; i < 20; i++) await until('in a folder', async () => await text(`up/in/deep/${i}.txt`) === String(i));
     ok('none failed', !await page.locator('#uploads .bad').count());
   },
+  async goes_on_with_an_upload_after_the_page_was_left(page, scratch) {
+    await mkcol('left');
+    const file = path.join(scratch, 'long.bin'), bytes = require('crypto').randomBytes(24e6), offsets = [];
+    fs.writeFileSync(file, bytes);
+    page.on('request', request => request.method() === 'PATCH' && offsets.push(+request.headers()['upload-offset']));
+    await page.goto(url + 'left/');
+    const session = await page.context().newCDPSession(page), throughput = 4e6;
+    await session.send('Network.enable');
+    await session.send('Network.emulateNetworkConditions', {offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: throughput});
+    await page.locator('input[type=file]').first().setInputFiles(file);
+    const bar = page.getByRole('progressbar', {name: 'Upload of long.bin'});
+    await until('a third is on its way', async () => await bar.getAttribute('value') > 8e6);
+    // Who leaves is asked, and stays; asked again, goes.
+    const asked = [];
+    page.on('dialog', dialog => { asked.push(dialog.type()); return asked.length > 1 ? dialog.accept() : dialog.dismiss(); });
+    await page.mouse.click(5, 5);
+    await page.evaluate(() => { location.reload(); }).catch(() => {});
+    await until('asked', () => asked.length === 1);
+    ok('still sending', await bar.count() === 1 && !await there('left/long.bin'));
+    await page.reload().catch(() => {});
+    ok('asked twice: ' + asked, String(asked) === 'beforeunload,beforeunload');
+    await session.send('Network.emulateNetworkConditions', {offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1});
+    await page.locator('input[type=file]').first().setInputFiles(file);
+    await row(page, 'long.bin').waitFor();
+    ok('went on: ' + offsets, offsets.length >= 2 && offsets[0] === 0 && offsets.at(-1) > 1e6);
+    ok('the same bytes', bytes.equals(Buffer.from(await (await fetch(url + 'left/long.bin')).arrayBuffer())));
+  },
   async new_folder_rename_move_copy_delete_undo(page) {
     await mkcol('w');
     await put('w/a.txt', 'a');
