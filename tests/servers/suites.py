@@ -3,6 +3,7 @@
 """Run the contract, bucket and lock suites on somebody else's server, each test by itself and bounded in time.
 
 usage: suites.py URI LIST SOURCES BUILD SUITE…
+       suites.py --names SOURCES SUITE… -- LIST…     whether the lists name each test and no other, without a server
 
 LIST names the tests, one a line: "NAME passes", "NAME REASON" for what the server cannot pass, and "NAME not run: REASON" where a
 test takes minutes there, or only sometimes passes: a skip, counted and named.  A test that passes must do so, and one that cannot must
@@ -73,7 +74,25 @@ def verdict(test, program, uri, listed):
     return f"not ok - {test}", said
 
 
+def check_names(sources, suites, lists):
+    tests = {test for suite in suites for test, _ in programs(sources, "", suite)}
+    print(f"1..{len(lists)}")
+    good = True
+    for path in lists:
+        listed = set(read_list(path))
+        for test in sorted(tests - listed):
+            print(f"# it does not name {test}")
+        for test in sorted(listed - tests):
+            print(f"# {test} is gone, and it still names it")
+        print(f"{'ok' if listed == tests else 'not ok'} - {os.path.basename(path)}")
+        good = good and listed == tests
+    sys.exit(not good)
+
+
 def main():
+    if sys.argv[1] == "--names":
+        end = sys.argv.index("--")
+        check_names(sys.argv[2], sys.argv[3:end], sys.argv[end + 1:])
     uri, path, sources, build = sys.argv[1:5]
     listed = read_list(path)
     tests = list(dict(pair for suite in sys.argv[5:] for pair in programs(sources, build, suite)).items())
