@@ -233,14 +233,15 @@ static bool complete(patching *p, ash_exchange *x)
     rc = ash_tree_open_writer(m->tree, p->u.path, &o, NULL, &w, &err);
     if (rc == 0)
         rc = ash__site_upload_copy(p->site->uploads, &p->u, w, &err);
-    if (rc == 0)
+    bool may = rc != 0 || ash__dav_guard_again(&g);
+    if (rc == 0 && may)
         rc = ash_tree_writer_finish(w, NULL, &e, &err);
     /* It was to be a new name. */
     if (rc == ASH_EEXISTS && p->u.if_absent)
         err.code = ASH_ECONDITION;
     if (rc != 0) {
         ash__dav_answer_change(x, &err);
-    } else {
+    } else if (may) {
         ash__dav_etag(e, etag);
         ash__answer_field(x, "ETag", "%s", etag);
         /* What fails here expires by itself. */
@@ -249,7 +250,7 @@ static bool complete(patching *p, ash_exchange *x)
     ash_tree_entry_free(e);
     ash_tree_writer_free(w);
     ash__dav_guard_release(&g);
-    return rc == 0;
+    return rc == 0 && may;
 }
 
 static void finish(ash_exchange *x)
