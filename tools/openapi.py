@@ -133,6 +133,10 @@ PATHS["/.ashlar/share/{token}"] = {"get": {"summary": "what was shared: a file's
                                                       query("format", {"enum": ["zip", "tar", "tar.gz", "tar.zst"]})],
                                        "responses": {"200": reply("all of it", BYTES), "206": reply("a part", BYTES),
                                                      "301": reply("to the folder's page"), "304": reply("as before"), **CAN}}}
+PATHS["/.ashlar/share/{token}/{name}"] = {
+    "get": bytes_read("a file in a folder that was shared", [inside("token"), inside("name"), query("download", FLAG)]),
+    "put": {"summary": "a new file, by a link that takes them", "parameters": [inside("token"), inside("name")], "requestBody": BODY,
+            "responses": {"201": reply("received", TEXT), **CAN}}}
 PATHS["/.ashlar/buckets/{db}/{bucket}"] = {
     "get": {"summary": "files by name", "parameters": [DB, BUCKET, query("name"), query("prefix"), query("after"), limit(10000)],
             "responses": {"200": reply("a line of JSON for each", NDJSON), **CAN}},

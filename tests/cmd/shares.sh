@@ -103,6 +103,51 @@ case_expires() {
     stop_server
 }
 
+case_upload() {
+    fill "$scratch/upload"
+    link=$(a -q share --upload --url http://host/ /d)
+    start_http "$store"
+    link=$http/.ashlar/share/${link##*/}
+    [ "$(a --json share ls | field right)" = upload ]
+    # As a browser sends a form, and as curl puts a file.
+    head -c 3000000 /dev/urandom >"$scratch/large"
+    printf two >"$scratch/b.txt"
+    says 200 "$link"
+    says 201 -F "file=@$scratch/large" -F "file=@$scratch/b.txt;type=text/x-b" -F "file=@$scratch/a.txt" "$link"
+    grep -q 'b\.txt' "$scratch/body"
+    says 201 -T "$scratch/secret" "$link/"
+    # With a name that is there, too: it gets a number.
+    says 201 -T "$scratch/secret" "$link/a.txt"
+    fails grep -q '(' "$scratch/body"
+    [ "$(a tree ls /d | tr '\n' ' ')" = 'a (2).txt a (3).txt a.txt b.txt large secret ' ]
+    [ "$(a tree cat /d/a.txt)" = one ]
+    [ "$(a tree cat '/d/a (3).txt')" = secret ]
+    a tree cat /d/large | cmp - "$scratch/large"
+    # Nothing of it can be seen.
+    for way in /a.txt /large '/?format=tar' /../secret /secret; do
+        curl -sS --path-as-is -o "$scratch/body" "$link$way"
+        fails grep -qx secret "$scratch/body"
+        fails grep -q 'a\.txt' "$scratch/body"
+    done
+    says 404 "$link/a.txt"
+    # What ends early is not there.
+    expect_status 28 curl -sS -m 1 --limit-rate 1000 -T "$scratch/large" "$link/half"
+    fails a -q tree stat /d/half >"$scratch/out" 2>&1
+    # After kill -9 the link is good, and what was acknowledged is there.
+    says 201 -T "$scratch/b.txt" "$link/last"
+    kill -9 "$server_pid"
+    wait "$server_pid" || true
+    [ "$(a tree cat /d/last)" = two ]
+    start_http "$store"
+    link=$http/.ashlar/share/${link##*/}
+    says 201 -T "$scratch/b.txt" "$link/after"
+    a share rm "$(a --json share ls | field id)"
+    says 404 -T "$scratch/b.txt" "$link/gone"
+    fails a -q tree stat /d/gone >"$scratch/out" 2>&1
+    expect_status 2 a share --upload /d/a.txt
+    stop_server
+}
+
 case_not_in_logs() {
     fill "$scratch/logs"
     start_http "$store" --http-log "$scratch/access"

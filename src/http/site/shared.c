@@ -157,7 +157,11 @@ void ash__site_share(ash_site *site, ash_exchange *x, const char *rest)
     ash_shared s;
     ash_error err = ASH_ERROR_INIT;
     int rc = ash__shared_find(site, rest, &s, &err);
-    if (rc == ASH_ENOTFOUND || (rc == 0 && s.share.upload)) {
+    if (rc == 0 && s.share.upload) {
+        ash__shared_upload(site, &s, x);
+        return;
+    }
+    if (rc == ASH_ENOTFOUND) {
         ash__shared_answer_missing(x);
     } else if (rc != 0) {
         ash__log(ASH_LOG_ERROR, "a share cannot be read: %s", err.text);

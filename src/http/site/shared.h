@@ -34,7 +34,28 @@ void ash__shared_answer_failure(ash_exchange *x, int status);
 /* Fields that go with every answer. */
 void ash__shared_fields(ash_exchange *x);
 
-/* A folder as a page, which needs no script (shared_page.c). */
+/* ---- pages that need no script (shared_page.c) ---- */
+
+/* A folder. */
 void ash__shared_page(const ash_shared *s, ash_exchange *x);
+/* A form for new files.  said: HTML of what came, or "". */
+void ash__shared_form(ash_exchange *x, int status, const char *said);
+
+/* ---- names of new files (shared_names.c) ---- */
+
+/* Names of files whose bytes come now, so that of two of one name neither is in vain. */
+typedef struct ash_site_names ash_site_names;
+ash_site_names *ash__site_names_new(void);
+void ash__site_names_free(ash_site_names *n);
+/* Where a file of that name can be in the folder: a path that nothing has and that nobody else was
+ * given, with a number where the name is taken.  It is the caller's, and other's again with
+ * ash__site_name_leave(), which frees it.  ASH_EINVAL: no file can be called so. */
+int ash__site_name_take(ash_site_names *n, const ash_shared *s, const char *name, char **path,
+                        ash_error *err);
+void ash__site_name_leave(ash_site_names *n, char *path);
+
+/* ---- new files (shared_upload.c) ---- */
+/* A request with a link to put new files into the folder.  s is taken over. */
+void ash__shared_upload(ash_site *site, ash_shared *s, ash_exchange *x);
 
 #endif

@@ -103,3 +103,23 @@ void ash__shared_page(const ash_shared *s, ash_exchange *x)
     ash__rows_release(&rows);
     ash__buffer_release(&out);
 }
+
+/* ---- a form ---- */
+
+void ash__shared_form(ash_exchange *x, int status, const char *said)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    add_head(&out, "Send files");
+    ash__buffer_append_text(&out, said);
+    ash__buffer_append_text(
+        &out, "<form method=\"post\" enctype=\"multipart/form-data\"><p><label>Files: <input "
+              "type=\"file\" name=\"file\" multiple required></label></p><p><button>Send</button>"
+              "</p></form></main></body></html>\n");
+    page_fields(x);
+    /* Without a referrer at all, browsers would send the form as from nowhere, and it would be refused
+     * as another site's.  This one says the server's address and nothing of the link. */
+    ash__answer_field(x, "Referrer-Policy", "strict-origin");
+    ash__answer_field(x, "X-Robots-Tag", "noindex");
+    ash__answer_body(x, status, "text/html; charset=utf-8", out.data, out.len);
+    ash__buffer_release(&out);
+}

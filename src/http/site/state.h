@@ -31,6 +31,7 @@ struct ash_site {
     ash_site_events *events;   /* events.c */
     ash_site_uploads *uploads; /* uploads_store.c */
     ash_shares *shares;
+    struct ash_site_names *names; /* shared_upload.c */
 };
 
 /* Whose prefix a path of the URL space begins with, and the rest, a path in its tree ("/…",
