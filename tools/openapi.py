@@ -58,8 +58,9 @@ def read(summary, parameters, schema, *statuses):
                     "responses": {"200": json_reply("found", schema), **errors(400, 403, 404, 500, *statuses)}}}
 
 
-def change(summary, properties, required, schema, *statuses):
-    body = {"type": "object", "properties": {"path": {"type": "string"}, **properties}, "required": ["path", *required]}
+def change(summary, properties, required, schema, *statuses, of_path=True):
+    path = {"path": {"type": "string"}} if of_path else {}
+    body = {"type": "object", "properties": {**path, **properties}, "required": [*path, *required]}
     return {"post": {"summary": summary, "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
                      "responses": {"200": json_reply("done", schema),
                                    **errors(400, 403, 404, 409, 412, 413, 415, 423, 500, 501, 503, 507, *statuses)}}}
@@ -92,6 +93,11 @@ TREE = {
     "restore": change("a version, or a folder as it was", {"version": {"type": "integer"}, "at": {"type": "string"}, "dry_run": FLAG}, [],
                       {"anyOf": [ENTRY, numbers("created", "changed", "moved", "deleted", "unchanged", "failed")]}),
     "tag": change("mark a version", {"version": {"type": "integer"}, "tag": {"type": "string"}, "remove": FLAG}, ["tag"], ENTRY),
+    "share": change("a link, told once", {"right": {"enum": ["read", "upload"]}, "expires": {"type": "string"}}, [], {
+        "allOf": [{"$ref": "#/components/schemas/Share"}, {"required": ["url"]}]}),
+    "shares": read("which links there are", [], {"type": "object", "required": ["shares"], "properties": {
+        "shares": {"type": "array", "items": {"$ref": "#/components/schemas/Share"}}}}),
+    "unshare": change("take a link back", {"id": {"type": "string"}}, ["id"], numbers("removed"), of_path=False),
     "unlock": change("break the lock on a path", {}, [], numbers("broken")),
 }
 CONTENT = {"get": {"summary": "a version's bytes", "parameters": [PATH, VERSION, AT, query("download", FLAG)],
@@ -122,6 +128,15 @@ OBJECT = {"201": json_reply("put", {"type": "object"}), **CAN}
 PATHS = {f"/.ashlar/tree/{name}": call for name, call in TREE.items()}
 PATHS["/.ashlar/tree/content"] = CONTENT
 PATHS["/.ashlar/tree/diff"] = DIFF
+PATHS["/.ashlar/share/{token}"] = {"get": {"summary": "what was shared: a file's bytes, or a folder's page",
+                                       "parameters": [inside("token"), query("download", FLAG),
+                                                      query("format", {"enum": ["zip", "tar", "tar.gz", "tar.zst"]})],
+                                       "responses": {"200": reply("all of it", BYTES), "206": reply("a part", BYTES),
+                                                     "301": reply("to the folder's page"), "304": reply("as before"), **CAN}}}
+PATHS["/.ashlar/share/{token}/{name}"] = {
+    "get": bytes_read("a file in a folder that was shared", [inside("token"), inside("name"), query("download", FLAG)]),
+    "put": {"summary": "a new file, by a link that takes them", "parameters": [inside("token"), inside("name")], "requestBody": BODY,
+            "responses": {"201": reply("received", TEXT), **CAN}}}
 PATHS["/.ashlar/buckets/{db}/{bucket}"] = {
     "get": {"summary": "files by name", "parameters": [DB, BUCKET, query("name"), query("prefix"), query("after"), limit(10000)],
             "responses": {"200": reply("a line of JSON for each", NDJSON), **CAN}},
@@ -170,6 +185,9 @@ DESCRIPTION = {
         "Lock": {"type": "object", "required": ["path", "kind", "owner", "webdav"], "properties": {
             "path": {"type": "string"}, "kind": {"enum": ["exclusive", "shared"]}, "owner": {"type": "string"}, "webdav": {"type": "boolean"},
             "since": TIME, "expires": TIME}},
+        "Share": {"type": "object", "required": ["id", "path", "right", "created", "expires"], "properties": {
+            "id": {"type": "string"}, "path": {"type": ["string", "null"]}, "right": {"enum": ["read", "upload"]}, "created": TIME,
+            "expires": TIME, "by": {"type": "string"}, "url": {"type": "string"}}},
     }},
 }
 

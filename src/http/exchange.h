@@ -16,7 +16,8 @@
  *     x->more(x, out)     the answer's next piece is wanted
  *     x->release(x)       the exchange is over, or the client is gone, at any point: frees x->state.
  *                         Called once if it was set.  A body that ended early comes here without
- *                         finish, so nothing may become visible before that
+ *                         finish, so nothing may become visible before that; of a form with several
+ *                         files, none that has not come whole
  *
  * A body that nobody takes is read and thrown away, within limits.  HEAD is answered as GET is, and
  * the body is left out. */

@@ -26,6 +26,28 @@ struct ash_http_log {
 
 /* ---- lines ---- */
 
+enum { SECRET_DIGITS = 40, SHOWN_DIGITS = 6 };
+
+/* Whoever reads the log must not learn a link: of 40 hexadecimal digits in a row (a share's token,
+ * share/share.h) the first six are written, which tell one from another.  The caller frees. */
+static char *without_secrets(const char *text)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    while (*text != '\0') {
+        size_t digits = strspn(text, "0123456789abcdefABCDEF");
+        size_t shown = digits >= SECRET_DIGITS ? SHOWN_DIGITS : digits;
+        ash__buffer_append(&out, text, shown);
+        if (shown < digits)
+            ash__buffer_append_text(&out, "...");
+        text += digits;
+        if (*text != '\0')
+            ash__buffer_append_byte(&out, (uint8_t)*text++);
+    }
+    char *shown = ash__strdup(ash__buffer_text(&out));
+    ash__buffer_release(&out);
+    return shown;
+}
+
 /* Whatever a client sent, it stays in its place: no quotes, no line breaks, nothing for terminals. */
 static void add_quoted(ash_buffer *out, const char *text)
 {
@@ -96,10 +118,17 @@ static void add_json(ash_buffer *out, const ash_http_record *r)
 
 void ash__http_log_line(ash_buffer *out, ash_http_log_format format, const ash_http_record *r)
 {
+    ash_http_record shown = *r;
+    char *target = without_secrets(r->target);
+    char *referer = r->referer != NULL ? without_secrets(r->referer) : NULL;
+    shown.target = target;
+    shown.referer = referer;
     if (format == ASH_HTTP_LOG_JSON)
-        add_json(out, r);
+        add_json(out, &shown);
     else
-        add_combined(out, r);
+        add_combined(out, &shown);
+    ash__free(target);
+    ash__free(referer);
 }
 
 /* ---- the file ---- */

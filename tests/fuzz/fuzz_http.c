@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What HTTP's clients send: a head, its target, conditions, ranges, digests and If field; a body in
- * chunks, cut anywhere with the same outcome; and XML. */
+ * chunks or a form, cut anywhere with the same outcome; and XML. */
 #include "fuzz.h"
 
 #include "base/buffer.h"
@@ -12,6 +12,7 @@
 #include "http/dav/sums.h"
 #include "http/dav/xml.h"
 #include "http/head.h"
+#include "http/multipart.h"
 #include "http/target.h"
 
 #include <string.h>
@@ -74,6 +75,9 @@ static void check_fields(const ash_head *head)
     ash__dav_sums_add(sums, "x", 1);
     ash__dav_sums_broken(sums);
     ash__dav_sums_free(sums);
+    ash_multipart form;
+    ash__multipart_init(&form, ash__head_field(head, "Content-Type"));
+    ash__multipart_release(&form);
     for (size_t i = 0; i < head->field_count; i++) {
         ash_assert(strpbrk(head->fields[i].value, "\r\n") == NULL);
         ash__http_date_parse(head->fields[i].value, &ms);
@@ -138,6 +142,51 @@ static void check_body(const uint8_t *data, size_t size)
     ash__buffer_release(&many);
 }
 
+/* What a form says, in pieces of so many bytes. */
+static void read_form(const uint8_t *data, size_t size, size_t step, ash_buffer *out)
+{
+    ash_multipart m;
+    int event = ASH_MULTIPART_MORE;
+    ash_assert(ash__multipart_init(&m, "multipart/form-data; boundary=b"));
+    for (size_t start = 0; start < size && event >= 0 && event != ASH_MULTIPART_END;) {
+        size_t left = step < size - start ? step : size - start;
+        char *copy = ash__memdup(data + start, left), *at = copy;
+        start += left;
+        do {
+            size_t used = 0, len = 0;
+            const char *piece = NULL;
+            event = ash__multipart_next(&m, at, left, &used, &piece, &len);
+            ash_assert(used <= left && len <= size);
+            at += used;
+            left -= used;
+            if (event == ASH_MULTIPART_PART)
+                ash__buffer_printf(out, "[%s|%s|%s]", m.name != NULL ? m.name : "-",
+                                   m.file_name != NULL ? m.file_name : "-",
+                                   m.type != NULL ? m.type : "-");
+            else if (event == ASH_MULTIPART_DATA)
+                ash__buffer_append(out, piece, len);
+            else if (event != ASH_MULTIPART_MORE)
+                ash__buffer_printf(out, "(%d)", event);
+            ash_assert(m.file_name == NULL || strpbrk(m.file_name, "/\\") == NULL);
+        } while (event > ASH_MULTIPART_MORE && event != ASH_MULTIPART_END);
+        ash__free(copy);
+    }
+    ash__multipart_release(&m);
+}
+
+static void check_form(const uint8_t *data, size_t size)
+{
+    ash_buffer one = ASH_BUFFER_INIT, many = ASH_BUFFER_INIT;
+    if (size > 0) {
+        read_form(data, size, size, &one);
+        read_form(data, size, 1, &many);
+        ash_assert(one.len == many.len &&
+                   (one.len == 0 || memcmp(one.data, many.data, one.len) == 0));
+    }
+    ash__buffer_release(&one);
+    ash__buffer_release(&many);
+}
+
 static void check_xml(const uint8_t *data, size_t size)
 {
     ash_xml_reader *r = ash__xml_reader_new(4096, true);
@@ -153,6 +202,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t head = check_head(data, size);
     check_body(data + head, size - head);
+    check_form(data + head, size - head);
     check_xml(data + head, size - head);
     return 0;
 }

@@ -43,6 +43,28 @@ static void test_lines(void **state)
            "\"agent\":\"curl/8\"}\n");
 }
 
+/* A share's link is a secret, wherever it stands. */
+static void test_links_are_shortened(void **state)
+{
+    (void)state;
+    ash_http_record r = sample;
+    r.target = "/.ashlar/share/0123456789abcdef0123456789abcdef01234567/a?x=1";
+    r.referer = "http://h/.ashlar/share/0123456789ABCDEF0123456789abcdef01234567";
+    expect(ASH_HTTP_LOG_COMBINED, &r,
+           "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET /.ashlar/share/012345.../a?x=1 "
+           "HTTP/1.1\" 200 2 \"http://h/.ashlar/share/012345...\" \"curl/8\"\n");
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash__http_log_line(&out, ASH_HTTP_LOG_JSON, &r);
+    assert_null(strstr(ash__buffer_text(&out), "0123456"));
+    ash__buffer_release(&out);
+    /* Fewer digits are names. */
+    r.target = "/0123456789abcdef0123456789abcdef0123456";
+    r.referer = NULL;
+    expect(ASH_HTTP_LOG_COMBINED, &r,
+           "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET "
+           "/0123456789abcdef0123456789abcdef0123456 HTTP/1.1\" 200 2 \"-\" \"curl/8\"\n");
+}
+
 /* What a client sends cannot make a line of its own, nor speak to a terminal. */
 static void test_what_clients_send(void **state)
 {
@@ -96,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_links_are_shortened),
         cmocka_unit_test(test_what_clients_send),
         cmocka_unit_test(test_rotation),
     };

@@ -17,6 +17,7 @@
     X(sum)                                                                                         \
     X(gridfs)                                                                                      \
     X(tree)                                                                                        \
+    X(share)                                                                                       \
     X(object)                                                                                      \
     X(init)                                                                                        \
     X(check)                                                                                       \

@@ -267,12 +267,11 @@ static void begin_post(ash_site *site, ash_exchange *x, const ash_api_verb *verb
 
 static const ash_api_verb *find(const char *name)
 {
-    for (const ash_api_verb *v = ash__api_reads; v->name != NULL; v++)
-        if (strcmp(v->name, name) == 0)
-            return v;
-    for (const ash_api_verb *v = ash__api_changes; v->name != NULL; v++)
-        if (strcmp(v->name, name) == 0)
-            return v;
+    static const ash_api_verb *const tables[] = {ash__api_reads, ash__api_changes, ash__api_shares};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(tables); i++)
+        for (const ash_api_verb *v = tables[i]; v->name != NULL; v++)
+            if (strcmp(v->name, name) == 0)
+                return v;
     return NULL;
 }
 

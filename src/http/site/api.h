@@ -26,7 +26,8 @@ typedef struct ash_api_verb {
     void (*run)(ash_api_call *c);
 } ash_api_verb;
 
-extern const ash_api_verb ash__api_reads[], ash__api_changes[]; /* end with a row without a name */
+extern const ash_api_verb ash__api_reads[], ash__api_changes[],
+    ash__api_shares[]; /* end with a row without a name */
 
 /* A parameter: of the query, or of the body's fields.  NULL: not given.  The caller frees. */
 char *ash__api_text(const ash_api_call *c, const char *name);

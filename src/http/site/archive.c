@@ -180,13 +180,6 @@ static bool find_source(packing *p, ash_exchange *x)
     ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
     ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
-    char *at = NULL;
-    if (ash__http_target_query(&x->target, "at", &at) && !ash__date_parse_iso(at, &p->at_ms)) {
-        ash__free(at);
-        ash__answer_text(x, 400, "`at` is a time such as 2026-01-31T12:00:00Z");
-        return false;
-    }
-    ash__free(at);
     when.at_ms = o.at_ms = p->at_ms;
     o.recursive = true;
     int rc = ash_tree_get(p->mount->tree, p->path, &when, NULL, &e, &err);
@@ -219,28 +212,39 @@ static void begin_archive(packing *p, ash_exchange *x, const format *f)
     ash__free(file);
 }
 
-void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest)
+void ash__site_pack(const ash_site_mount *m, ash_exchange *x, const char *path, int64_t at_ms)
 {
-    const char *path = NULL;
-    const ash_site_mount *m = ash__site_mount_of(site, rest[0] == '\0' ? "/" : rest, &path);
     const format *f = format_of(x);
-    if (strcmp(x->method, "GET") != 0 && !x->is_head) {
-        ash__answer_field(x, "Allow", "GET, HEAD");
-        ash__answer_text(x, 405, "an archive can be fetched, and nothing else");
-        return;
-    }
-    if (m == NULL || f == NULL) {
-        ash__answer_text(x, m == NULL ? 404 : 400,
-                         m == NULL ? "no tree is there"
-                                   : "`format` is zip, tar, tar.gz or tar.zst");
+    if (f == NULL) {
+        ash__answer_text(x, 400, "`format` is zip, tar, tar.gz or tar.zst");
         return;
     }
     packing *p = ash__new(packing);
     p->mount = m;
     p->locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     p->path = ash__strdup(path);
+    p->at_ms = at_ms;
     x->state = p;
     x->release = release;
     if (find_source(p, x))
         begin_archive(p, x, f);
+}
+
+void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest)
+{
+    const char *path = NULL;
+    char *at = NULL;
+    int64_t at_ms = 0;
+    const ash_site_mount *m = ash__site_mount_of(site, rest[0] == '\0' ? "/" : rest, &path);
+    if (strcmp(x->method, "GET") != 0 && !x->is_head) {
+        ash__answer_field(x, "Allow", "GET, HEAD");
+        ash__answer_text(x, 405, "an archive can be fetched, and nothing else");
+    } else if (m == NULL) {
+        ash__answer_text(x, 404, "no tree is there");
+    } else if (ash__http_target_query(&x->target, "at", &at) && !ash__date_parse_iso(at, &at_ms)) {
+        ash__answer_text(x, 400, "`at` is a time such as 2026-01-31T12:00:00Z");
+    } else {
+        ash__site_pack(m, x, path, at_ms);
+    }
+    ash__free(at);
 }

@@ -41,7 +41,7 @@ static void add_href(page *p, const char *path, bool is_folder)
     ash__dav_href(p->mount->dav, &p->out, path, is_folder);
 }
 
-static void add_size(ash_buffer *out, int64_t bytes)
+void ash__site_size_text(ash_buffer *out, int64_t bytes)
 {
     static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
     double n = (double)bytes;
@@ -125,7 +125,7 @@ static void add_row(page *p, const ash_tree_entry *e)
                                         : "</bdi></a></td><td class=\"n\">");
     if (!folder) {
         ash__buffer_printf(out, "<data value=\"%lld\">", (long long)ash_tree_entry_length(e));
-        add_size(out, ash_tree_entry_length(e));
+        ash__site_size_text(out, ash_tree_entry_length(e));
         ash__buffer_append_text(out, "</data>");
     }
     ash__buffer_printf(out, "</td><td><time datetime=\"%s\">%.10s %.5s</time></td></tr>\n", date,
@@ -155,8 +155,8 @@ static void add_column(page *p, char sort, const char *label)
     ash__buffer_printf(&p->out, "\">%s</a></th>", label);
 }
 
-/* In a query, '+' is a space. */
-static void add_value(ash_buffer *out, const char *text)
+/* There, '+' is a space. */
+void ash__site_query_value(ash_buffer *out, const char *text)
 {
     ash_buffer encoded = ASH_BUFFER_INIT;
     ash__http_target_encode(&encoded, text);
@@ -172,7 +172,7 @@ static void add_next(page *p)
     ash__buffer_append_text(&p->out, "<a rel=\"next\" href=\"");
     add_order(p, p->rows.sort, p->rows.descending);
     ash__buffer_append_text(&p->out, "&amp;after=");
-    add_value(&p->out, ash__buffer_text(&place));
+    ash__site_query_value(&p->out, ash__buffer_text(&place));
     ash__buffer_append_text(&p->out, "\">More</a>");
     ash__buffer_release(&place);
 }

@@ -6,6 +6,7 @@
 
 #include "http/dav/resource.h"
 #include "http/site/site.h"
+#include "share/share.h"
 
 typedef struct ash_site_events ash_site_events;
 typedef struct ash_site_uploads ash_site_uploads;
@@ -29,6 +30,8 @@ struct ash_site {
         *_Atomic server;       /* whose counts are shown, or NULL; set while requests come */
     ash_site_events *events;   /* events.c */
     ash_site_uploads *uploads; /* uploads_store.c */
+    ash_shares *shares;
+    struct ash_site_names *names; /* shared_upload.c */
 };
 
 /* Whose prefix a path of the URL space begins with, and the rest, a path in its tree ("/…",
@@ -53,6 +56,12 @@ void ash__site_redirect_to_folder(ash_exchange *x);
 
 /* Where a part of the page is, with its digest. */
 void ash__site_asset_href(ash_buffer *out, const char *name);
+/* "1.2 MB". */
+void ash__site_size_text(ash_buffer *out, int64_t bytes);
+/* Text as a value in a query. */
+void ash__site_query_value(ash_buffer *out, const char *text);
+/* A folder or file as an archive, in the request's `format`; at_ms as ash_tree_when has it. */
+void ash__site_pack(const ash_site_mount *m, ash_exchange *x, const char *path, int64_t at_ms);
 /* Fields that every page of ours has. */
 void ash__site_page_fields(ash_exchange *x);
 
@@ -71,6 +80,7 @@ void ash__site_events(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_uploads(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_versions(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_trash(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_share(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
 
 /* One row for each. */
@@ -83,6 +93,7 @@ void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
     {"health", ash__site_health},     \
     {"metrics", ash__site_metrics},   \
     {"openapi.json", ash__site_openapi}, \
+    {"share", ash__site_share},       \
     {"trash", ash__site_trash},       \
     {"tree", ash__site_api},          \
     {"uploads", ash__site_uploads},   \

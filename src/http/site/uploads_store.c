@@ -39,6 +39,7 @@ void ash__site_upload_release(ash_site_upload *u)
     ash__free(u->mount);
     ash__free(u->path);
     ash__free(u->type);
+    ash__free(u->metadata);
     memset(u, 0, sizeof *u);
 }
 
@@ -108,8 +109,9 @@ int ash__site_upload_create(ash_site_uploads *s, ash_site_upload *u, ash_error *
                            BCON_UTF8(u->path), "length", BCON_INT64(u->length), "offset",
                            BCON_INT64(0), "type", BCON_UTF8(u->type), "modified",
                            BCON_DATE_TIME(u->modified_ms), "if_absent", BCON_BOOL(u->if_absent),
-                           "created", BCON_DATE_TIME(ash__clock_wall_ms()), "expires",
-                           BCON_DATE_TIME(u->expires_ms), "done", BCON_BOOL(false));
+                           "if_version", BCON_INT32(u->if_version), "metadata",
+                           BCON_UTF8(u->metadata), "created", BCON_DATE_TIME(ash__clock_wall_ms()),
+                           "expires", BCON_DATE_TIME(u->expires_ms), "done", BCON_BOOL(false));
     int rc = prepare(s, err);
     if (rc == 0)
         rc = check_room(s, err);
@@ -151,10 +153,12 @@ int ash__site_upload_find(ash_site_uploads *s, const char *token, ash_site_uploa
     u->mount = text_of(&doc, "mount");
     u->path = text_of(&doc, "path");
     u->type = text_of(&doc, "type");
+    u->metadata = text_of(&doc, "metadata");
     u->length = number_of(&doc, "length");
     u->offset = number_of(&doc, "offset");
     u->modified_ms = number_of(&doc, "modified");
     u->expires_ms = number_of(&doc, "expires");
+    u->if_version = (int32_t)number_of(&doc, "if_version");
     u->if_absent = number_of(&doc, "if_absent") != 0;
     u->done = number_of(&doc, "done") != 0;
     bson_destroy(&doc);
@@ -259,27 +263,79 @@ int ash__site_upload_copy(ash_site_uploads *s, const ash_site_upload *u, ash_tre
             break;
         rc = write_part(&view, w, &at, err);
     }
-    if (rc == 0 && at != u->length)
+    if (rc == 0 && at != u->offset)
         rc = ash__fail(err, ASH_ECORRUPT, "the upload has %lld of %lld bytes", (long long)at,
-                       (long long)u->length);
+                       (long long)u->offset);
     ash_cursor_free(cursor);
     bson_destroy(filter);
     bson_destroy(sort);
     return rc;
 }
 
-int ash__site_upload_end(ash_site_uploads *s, const ash_site_upload *u, bool done, ash_error *err)
+/* ---- the end ---- */
+
+typedef struct finishing {
+    ash_site_uploads *s;
+    const ash_site_upload *u;
+    ash_tree_writer *w;
+    ash_tree_entry *entry;
+} finishing;
+
+static int finish(ash_transaction *t, void *ctx, ash_error *err)
 {
-    int64_t matched;
-    bson_t *filter = BCON_NEW("_id", BCON_UTF8(u->token));
-    bson_t *parts = BCON_NEW("upload", BCON_UTF8(u->token));
-    bson_t *set = BCON_NEW("$set", "{", "done", BCON_BOOL(true), "}");
-    int rc = done ? update_one(s->facts, filter, set, NULL, &matched, err)
-                  : ash_collection_remove(s->facts, filter, NULL, NULL, err);
+    finishing *f = ctx;
+    ash_op op = ASH_OP_INIT;
+    int64_t matched = 0;
+    op.transaction = t;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(f->u->token), "offset", BCON_INT64(f->u->offset),
+                              "done", BCON_BOOL(false));
+    bson_t *set =
+        BCON_NEW("$set", "{", "done", BCON_BOOL(true), "offset", BCON_INT64(f->u->length), "}");
+    int rc = update_one(f->s->facts, filter, set, &op, &matched, err);
+    if (rc == 0 && matched == 0)
+        rc = ash__fail(err, ASH_ECONFLICT,
+                       "bytes of another request came first, or the upload is over");
+    ash_tree_entry_free(f->entry);
+    f->entry = NULL;
     if (rc == 0)
-        rc = ash_collection_remove(s->parts, parts, NULL, NULL, err);
+        rc = ash_tree_writer_finish(f->w, &op, &f->entry, err);
     bson_destroy(filter);
-    bson_destroy(parts);
     bson_destroy(set);
     return rc;
+}
+
+static int remove_parts(ash_site_uploads *s, const ash_site_upload *u, ash_error *err)
+{
+    bson_t *parts = BCON_NEW("upload", BCON_UTF8(u->token));
+    int rc = ash_collection_remove(s->parts, parts, NULL, NULL, err);
+    bson_destroy(parts);
+    return rc;
+}
+
+int ash__site_upload_finish(ash_site_uploads *s, ash_site_upload *u, ash_tree_writer *w,
+                            ash_tree_entry **entry, ash_error *err)
+{
+    finishing f = {s, u, w, NULL};
+    ash_op op = ASH_OP_INIT;
+    ash_error left = ASH_ERROR_INIT;
+    op.durability = ASH_DURABILITY_EVERY;
+    int rc = ash_store_transact(s->store, finish, &f, &op, err);
+    if (rc != 0) {
+        ash_tree_entry_free(f.entry);
+        return rc;
+    }
+    u->offset = u->length;
+    u->done = true;
+    *entry = f.entry;
+    /* What fails here expires by itself. */
+    remove_parts(s, u, &left);
+    return 0;
+}
+
+int ash__site_upload_end(ash_site_uploads *s, const ash_site_upload *u, ash_error *err)
+{
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8(u->token));
+    int rc = ash_collection_remove(s->facts, filter, NULL, NULL, err);
+    bson_destroy(filter);
+    return rc == 0 ? remove_parts(s, u, err) : rc;
 }

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links to what lies in a tree: made, listed, taken back. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "http/date.h"
+#include "http/site/api.h"
+
+#include <string.h>
+
+/* A moment, "never", or nothing: a week.  false: x is answered. */
+static bool read_end(ash_api_call *c, int64_t *ms)
+{
+    char *text = ash__api_text(c, "expires");
+    bool good = true;
+    *ms = 0;
+    if (text == NULL)
+        *ms = ash__clock_wall_ms() + ASH_SHARE_DEFAULT_MS;
+    else if (strcmp(text, "never") != 0)
+        good = ash__date_parse_iso(text, ms) && *ms > ash__clock_wall_ms();
+    ash__free(text);
+    if (!good)
+        ash__api_refuse(c, 400, "EINVAL",
+                        "`expires` is \"never\", or a time to come such as 2026-01-31T12:00:00Z");
+    return good;
+}
+
+static bool read_right(ash_api_call *c, bool *upload)
+{
+    char *right = ash__api_text(c, "right");
+    bool good = right == NULL || strcmp(right, "read") == 0 || strcmp(right, "upload") == 0;
+    *upload = good && right != NULL && right[0] == 'u';
+    ash__free(right);
+    if (!good)
+        ash__api_refuse(c, 400, "EINVAL", "`right` is \"read\" or \"upload\"");
+    return good;
+}
+
+/* e: what is shared, or NULL where it is not there. */
+static void add_share(ash_api_call *c, const ash_site_mount *m, const ash_share *share,
+                      const ash_tree_entry *e)
+{
+    char id[25];
+    bson_oid_to_string(&share->id, id);
+    char *path = e != NULL ? ash__sprintf("%s%s", m->prefix, ash_tree_entry_path(e)) : NULL;
+    ash__json_add_text(&c->out, "id", id);
+    ash__json_add_text(&c->out, "path", path);
+    ash__json_add_text(&c->out, "right", share->upload ? "upload" : "read");
+    ash__json_add_time(&c->out, "created", share->created_ms);
+    ash__json_add_time(&c->out, "expires", share->expires_ms);
+    if (share->by != NULL && share->by[0] != '\0')
+        ash__json_add_text(&c->out, "by", share->by);
+    ash__free(path);
+}
+
+static void make(ash_api_call *c, ash_share *share)
+{
+    char token[ASH_SHARE_TOKEN_BYTES];
+    ash_tree_entry *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    int rc = ash_tree_get(c->mount->tree, c->path, NULL, NULL, &e, &err);
+    if (rc == 0 && share->upload && !ash_tree_entry_is_folder(e))
+        ash__api_refuse(c, 400, "EINVAL", "files are uploaded into a folder");
+    else if (rc == 0) {
+        bson_value_copy(ash_tree_entry_id(e), &share->entry);
+        rc = ash__share_create(c->site->shares, share, token, &err);
+    }
+    if (rc != 0) {
+        ash__api_fail(c, &err);
+    } else if (c->x->status == 0) {
+        char *url = ash__sprintf(ASH_SHARE_URL "%s", token);
+        ash__buffer_append_byte(&c->out, '{');
+        add_share(c, c->mount, share, e);
+        ash__json_add_text(&c->out, "url", url);
+        ash__buffer_append_byte(&c->out, '}');
+        ash__free(url);
+    }
+    ash_tree_entry_free(e);
+}
+
+static void run_share(ash_api_call *c)
+{
+    ash_share share = {0};
+    share.root = ash__strdup(ash_tree_root(c->mount->tree));
+    if (read_right(c, &share.upload) && read_end(c, &share.expires_ms))
+        make(c, &share);
+    ash__share_release(&share);
+}
+
+static int list_one(void *ctx, const ash_share *share, ash_error *err)
+{
+    ash_api_call *c = ctx;
+    ash_tree_entry *e = NULL;
+    if (strcmp(share->root, c->mount->root) != 0)
+        return 0;
+    int rc = ash__share_entry(share, c->mount->tree, &e, err);
+    if (rc != 0 && rc != ASH_ENOTFOUND)
+        return rc;
+    ash__json_comma(&c->out);
+    ash__buffer_append_byte(&c->out, '{');
+    add_share(c, c->mount, share, e);
+    ash__buffer_append_byte(&c->out, '}');
+    ash_tree_entry_free(e);
+    return 0;
+}
+
+static void run_shares(ash_api_call *c)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash__buffer_append_text(&c->out, "{\"shares\":[");
+    if (ash__share_each(c->site->shares, list_one, c, &err) != 0)
+        ash__api_fail(c, &err);
+    else
+        ash__buffer_append_text(&c->out, "]}");
+}
+
+static void run_unshare(ash_api_call *c)
+{
+    ash_error err = ASH_ERROR_INIT;
+    char *id = ash__api_text(c, "id");
+    if (id == NULL)
+        ash__api_refuse(c, 400, "EINVAL", "`id` is needed: of something that `shares` lists");
+    else if (ash__share_remove(c->site->shares, id, &err) != 0)
+        ash__api_fail(c, &err);
+    else
+        ash__buffer_append_text(&c->out, "{\"removed\":1}");
+    ash__free(id);
+}
+
+const ash_api_verb ash__api_shares[] = {
+    {"share", true, true, run_share},
+    {"shares", false, true, run_shares},
+    {"unshare", true, false, run_unshare},
+    {NULL, false, false, NULL},
+};
