@@ -190,13 +190,19 @@ static int ask_programs(ash_dav_locks *l, const ash_tree_entry *entry, const ash
     return rc;
 }
 
+/* A grant that no client was told of, since the server or its disk failed meanwhile, is nobody's to
+ * give back: it is for some seconds at first, and then it is free. */
+static int64_t first_life_ms(const ash_dav_lock *lock)
+{
+    return (lock->seconds < ASH_DAV_UNTOLD_S ? lock->seconds : ASH_DAV_UNTOLD_S) * 1000;
+}
+
 static int take_grant(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_lock *lock,
                       ash_error *err)
 {
     bson_t *meta = BCON_NEW("webdav", BCON_UTF8(lock->token), "path",
                             BCON_UTF8(ash_tree_entry_path(entry)), "owner", BCON_UTF8(lock->owner));
-    const ash_lock_wish wish = {ash_tree_entry_id(entry), !lock->shared, lock->seconds * 1000,
-                                meta};
+    const ash_lock_wish wish = {ash_tree_entry_id(entry), !lock->shared, first_life_ms(lock), meta};
     int rc = ash__dav_locks_open(l, err);
     if (rc == 0)
         rc = ash__lock_hand_take(l->made, &wish, &lock->hand, err);
@@ -226,6 +232,8 @@ int ash__dav_locks_take(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_l
         rc = ash__dav_locks_ask(l, lock, path, conflict, err);
     if (rc == 0)
         rc = ask_programs(l, entry, lock, err);
+    if (rc == 0 && lock->seconds * 1000 > first_life_ms(lock))
+        rc = ash__lock_hand_renew(l->made, &lock->hand, lock->seconds * 1000, err);
     if (rc != 0)
         ash__dav_locks_drop(l, lock, NULL);
     return rc;
@@ -247,12 +255,17 @@ static int update_expiry(ash_dav_locks *l, const ash_dav_lock *lock, ash_error *
 
 int ash__dav_locks_renew(ash_dav_locks *l, ash_dav_lock *lock, int64_t seconds, ash_error *err)
 {
+    int64_t before_ms = lock->expires_ms;
     lock->seconds = seconds;
     lock->expires_ms = ash__clock_wall_ms() + seconds * 1000;
+    /* The grant never outlives what is known of it: nobody could give it back. */
+    bool longer = lock->expires_ms > before_ms;
     int rc = ash__dav_locks_open(l, err);
+    if (rc == 0 && longer)
+        rc = update_expiry(l, lock, err);
     if (rc == 0)
         rc = ash__lock_hand_renew(l->made, &lock->hand, seconds * 1000, err);
-    return rc == 0 ? update_expiry(l, lock, err) : rc;
+    return rc == 0 && !longer ? update_expiry(l, lock, err) : rc;
 }
 
 int ash__dav_locks_drop(ash_dav_locks *l, const ash_dav_lock *lock, ash_error *err)
@@ -322,7 +335,22 @@ static bool read_lock(const bson_t *doc, ash_dav_lock *out)
     return true;
 }
 
-/* Broken by somebody, or taken over? */
+/* Has the entry's time, which is in the document's `holders`, ended? */
+static bool is_over(const bson_t *doc, const bson_oid_t *h)
+{
+    bson_iter_t list, entry, at;
+    if (!bson_iter_init_find(&list, doc, "holders") || !bson_iter_recurse(&list, &entry))
+        return false;
+    while (bson_iter_next(&entry))
+        if (bson_iter_recurse(&entry, &at) && bson_iter_find(&at, "h") &&
+            BSON_ITER_HOLDS_OID(&at) && bson_oid_equal(bson_iter_oid(&at), h))
+            return bson_iter_recurse(&entry, &at) && bson_iter_find(&at, "exp") &&
+                   BSON_ITER_HOLDS_DATE_TIME(&at) &&
+                   bson_iter_date_time(&at) < ash__clock_wall_ms();
+    return false;
+}
+
+/* Broken by somebody, taken over, or over? */
 static int is_granted(ash_dav_locks *l, const ash_dav_lock *lock, bool *granted, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -330,7 +358,7 @@ static int is_granted(ash_dav_locks *l, const ash_dav_lock *lock, bool *granted,
     ash__lock_hand_filter(&lock->hand, &filter);
     int rc = ash_collection_find_one(l->grants, &filter, NULL, &doc, err);
     bson_destroy(&filter);
-    *granted = rc == 0;
+    *granted = rc == 0 && !is_over(&doc, &lock->hand.h);
     if (rc == 0)
         bson_destroy(&doc);
     return rc == ASH_ENOTFOUND ? 0 : rc;

@@ -16,6 +16,7 @@ enum {
     ASH_DAV_TOKEN_BYTES = 46,
     ASH_DAV_MAX_LOCKS = 1000,
     ASH_DAV_MAX_LOCKS_OF_ONE = 100, /* shared ones on one resource */
+    ASH_DAV_UNTOLD_S = 10, /* what is left of a LOCK that was never answered is over by then */
     ASH_DAV_MAX_OWNER_BYTES = 8192
 };
 
