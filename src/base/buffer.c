@@ -54,16 +54,35 @@ void ash__buffer_printf(ash_buffer *buf, const char *format, ...)
 {
     va_list args;
     ash_assert(format != NULL);
+    /* Mostly it fits in what there is. */
+    ash__buffer_reserve(buf, 64);
+    size_t room = buf->capacity - buf->len;
     va_start(args, format);
-    int len = vsnprintf(NULL, 0, format, args);
+    int len = vsnprintf((char *)buf->data + buf->len, room, format, args);
     va_end(args);
     ash_assert(len >= 0);
     /* vsnprintf ends with a NUL, which is written and not counted. */
-    ash__buffer_reserve(buf, (size_t)len + 1);
-    va_start(args, format);
-    vsnprintf((char *)buf->data + buf->len, (size_t)len + 1, format, args);
-    va_end(args);
+    if ((size_t)len >= room) {
+        ash__buffer_reserve(buf, (size_t)len + 1);
+        va_start(args, format);
+        vsnprintf((char *)buf->data + buf->len, (size_t)len + 1, format, args);
+        va_end(args);
+    }
     buf->len += (size_t)len;
+}
+
+void ash__buffer_append_number(ash_buffer *buf, int64_t number)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    uint64_t rest = number < 0 ? UINT64_C(0) - (uint64_t)number : (uint64_t)number;
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0)
+        digits[--at] = '-';
+    ash__buffer_append(buf, digits + at, sizeof digits - at);
 }
 
 const char *ash__buffer_text(ash_buffer *buf)

@@ -24,6 +24,7 @@ void ash__buffer_reserve(ash_buffer *buf, size_t more_bytes);
 void ash__buffer_append(ash_buffer *buf, const void *data, size_t len_bytes);
 void ash__buffer_append_byte(ash_buffer *buf, uint8_t byte);
 void ash__buffer_append_text(ash_buffer *buf, const char *text); /* without its NUL */
+void ash__buffer_append_number(ash_buffer *buf, int64_t number); /* in decimal digits */
 void ash__buffer_printf(ash_buffer *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 const char *ash__buffer_text(ash_buffer *buf); /* NUL-terminated view, until the next change */

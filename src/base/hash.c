@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 #ifdef ASH_XXH_DISPATCH
@@ -52,15 +53,26 @@ void ash__checksum_free(ash_checksum *c)
     XXH3_freeState((XXH3_state_t *)c);
 }
 
+/* Fetched once: what OpenSSL looks up anew with each EVP_sha256() takes longer than a short text's
+ * digest.  Kept until the process ends. */
+static EVP_MD *kinds[3]; /* md5, sha1, sha256; NULL: not to be had */
+static pthread_once_t kinds_once = PTHREAD_ONCE_INIT;
+
+static void fetch_kinds(void)
+{
+    kinds[0] = EVP_MD_fetch(NULL, "MD5", NULL);
+    kinds[1] = EVP_MD_fetch(NULL, "SHA1", NULL);
+    kinds[2] = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
 ash_digest *ash__digest_new(ash_digest_kind kind)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    const EVP_MD *md = kind == ASH_DIGEST_MD5    ? EVP_md5()
-                       : kind == ASH_DIGEST_SHA1 ? EVP_sha1()
-                                                 : EVP_sha256();
+    pthread_once(&kinds_once, fetch_kinds);
+    const EVP_MD *md = kinds[kind == ASH_DIGEST_MD5 ? 0 : kind == ASH_DIGEST_SHA1 ? 1 : 2];
     ash_assert(ctx != NULL);
     /* A policy of the system may forbid MD5. */
-    if (EVP_DigestInit_ex(ctx, md, NULL) != 1) {
+    if (md == NULL || EVP_DigestInit_ex(ctx, md, NULL) != 1) {
         EVP_MD_CTX_free(ctx);
         return NULL;
     }

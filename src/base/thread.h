@@ -19,6 +19,7 @@ enum ash_lock_rank {
     ASH_RANK_BUCKET = 30,
     ASH_RANK_LOCK = 40,     /* gridfs-locks objects */
     ASH_RANK_CONTENTS = 45, /* tree: what contents were like that were stored last */
+    ASH_RANK_KEPT = 46,     /* http/dav: small files in memory */
     ASH_RANK_STORE = 50,
     ASH_RANK_CATALOG = 60,
     ASH_RANK_QUEUE = 70,     /* the writer's queue */

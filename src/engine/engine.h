@@ -78,6 +78,9 @@ uint64_t ash__engine_boot_sequence(
 /* A snapshot that sees every write acknowledged before the call.  One thread; keep it short, it
  * stops LMDB from reusing pages. Closing one is cheap, its reader slot is kept for the next. */
 int ash__snapshot_open(ash_engine *e, ash_snapshot **out, ash_error *err);
+/* The commit that a snapshot would show which is opened now; false: it would have to wait for one.
+ * Whatever was read since the same number was given before reads the same again. */
+bool ash__engine_commit_now(ash_engine *e, uint64_t *out);
 /* One of what is committed, whatever waits to be: never waits itself, also on the writer. */
 int ash__snapshot_committed(ash_engine *e, ash_snapshot **out, ash_error *err);
 uint64_t ash__snapshot_commit(const ash_snapshot *snap); /* grows with each commit */

@@ -127,6 +127,18 @@ int ash__snapshot_open(ash_engine *e, ash_snapshot **out, ash_error *err)
     return rc == 0 ? ash__snapshot_begin(e, out, err) : rc;
 }
 
+bool ash__engine_commit_now(ash_engine *e, uint64_t *out)
+{
+    MDB_envinfo info;
+    ash__mutex_lock(&e->queue.lock);
+    bool all = e->queue.ended == e->queue.applied;
+    ash__mutex_unlock(&e->queue.lock);
+    if (!all || ash__lmdb_env_info(e->env, &info) != 0)
+        return false;
+    *out = info.me_last_txnid;
+    return true;
+}
+
 int ash__snapshot_committed(ash_engine *e, ash_snapshot **out, ash_error *err)
 {
     *out = NULL;

@@ -6,39 +6,78 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 
-/* What the calendar has; outside of the years 1 to 9999 the nearest moment in them. */
-static void split(int64_t ms, struct tm *out)
+typedef struct moment {
+    int year, month /* 1 … 12 */, day, hour, minute, second, weekday /* 0: Sunday */;
+} moment;
+
+/* What the calendar has; outside of the years 1 to 9999 the nearest moment in them.  Not by
+ * gmtime_r(), which takes a lock of the process's for each.  Days are counted in eras of 400 years
+ * that begin on 1 March, as leap days end a year then. */
+static void split(int64_t ms, moment *out)
 {
     int64_t s = ms / 1000 - (ms % 1000 < 0);
     if (s < -62135596800)
         s = -62135596800;
     if (s > 253402300799)
         s = 253402300799;
-    time_t t = (time_t)s;
-    gmtime_r(&t, out);
+    int64_t days_since_0 = (s + INT64_C(719468) * 86400) / 86400; /* 0000-03-01; never negative */
+    int in_day = (int)((s + INT64_C(719468) * 86400) % 86400);
+    int era = (int)(days_since_0 / 146097), day = (int)(days_since_0 % 146097);
+    int year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+    int in_year = day - (365 * year + year / 4 - year / 100);
+    int month = (5 * in_year + 2) / 153; /* 0: March */
+    out->day = in_year - (153 * month + 2) / 5 + 1;
+    out->month = month < 10 ? month + 3 : month - 9;
+    out->year = era * 400 + year + (out->month <= 2);
+    out->hour = in_day / 3600;
+    out->minute = in_day / 60 % 60;
+    out->second = in_day % 60;
+    out->weekday = (int)((days_since_0 + 3) % 7); /* that day was a Wednesday */
+}
+
+static void put_two(char *out, int number, char behind)
+{
+    out[0] = (char)('0' + number / 10 % 10);
+    out[1] = (char)('0' + number % 10);
+    out[2] = behind;
 }
 
 void ash__date_http(char out[ASH_DATE_BYTES], int64_t ms)
 {
-    struct tm tm;
-    split(ms, &tm);
-    /* Not by strftime(), which speaks the user's language. */
-    snprintf(out, ASH_DATE_BYTES, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[tm.tm_wday],
-             tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
+    moment m;
+    split(ms, &m);
+    /* Not by strftime(), which speaks the user's language; nor by snprintf(): a listing has
+     * thousands. */
+    memcpy(out, days[m.weekday], 3);
+    memcpy(out + 3, ", ", 2);
+    put_two(out + 5, m.day, ' ');
+    memcpy(out + 8, months[m.month - 1], 3);
+    out[11] = ' ';
+    put_two(out + 12, m.year / 100, ' ');
+    put_two(out + 14, m.year % 100, ' ');
+    put_two(out + 17, m.hour, ':');
+    put_two(out + 20, m.minute, ':');
+    put_two(out + 23, m.second, ' ');
+    memcpy(out + 26, "GMT", 4);
 }
 
 void ash__date_iso(char out[ASH_DATE_BYTES], int64_t ms)
 {
-    struct tm tm;
-    split(ms, &tm);
-    snprintf(out, ASH_DATE_BYTES, "%04d-%02d-%02dT%02d:%02d:%02dZ", tm.tm_year + 1900,
-             tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
+    moment m;
+    split(ms, &m);
+    put_two(out, m.year / 100, ' ');
+    put_two(out + 2, m.year % 100, '-');
+    put_two(out + 5, m.month, '-');
+    put_two(out + 8, m.day, 'T');
+    put_two(out + 11, m.hour, ':');
+    put_two(out + 14, m.minute, ':');
+    put_two(out + 17, m.second, 'Z');
+    out[20] = '\0';
 }
 
 /* ---- reading ---- */
@@ -47,10 +86,6 @@ static bool is_leap(int year)
 {
     return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 }
-
-typedef struct moment {
-    int year, month /* 1 … 12 */, day, hour, minute, second;
-} moment;
 
 /* false: no calendar has it. */
 static bool join(const moment *m, int64_t *ms)

@@ -158,13 +158,20 @@ bool ash__http_target_flag(const ash_http_target *t, const char *key)
     return set;
 }
 
+/* What may stand in a path as it is (RFC 3986 §3.3), and is no trap for who quotes URLs by '. */
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '-' && c <= ';') || c == '_' ||
+           c == '~' || c == '!' || c == '$' || (c >= '(' && c <= ',') || c == '=' || c == '@';
+}
+
 void ash__http_target_encode(ash_buffer *out, const char *path)
 {
     static const char hex[] = "0123456789ABCDEF";
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-._~/!$()*+,;=:@";
     while (*path != '\0') {
-        size_t n = strspn(path, plain);
+        size_t n = 0;
+        while (is_plain(path[n]))
+            n++;
         ash__buffer_append(out, path, n);
         path += n;
         if (*path == '\0')

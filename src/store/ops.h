@@ -220,6 +220,8 @@ struct ash_store_ops {
 
     /* The store's clock, and the time of its newest change (NULL: nobody asks).  Does not wait. */
     int (*time)(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
+    /* As ash__store_moment.  NULL: it never can. */
+    bool (*moment)(ash_store *store, uint64_t *out);
     /* ns may be a database or the whole store.  scale > 0.  out: initialised by the slot on success. */
     int (*stats)(ash_store *store, ash_ns ns, int64_t scale, const ash_op *op, bson_t *out,
                  ash_error *err);

@@ -33,6 +33,11 @@ bool ash__cursor_seek(ash_cursor *cursor, size_t index)
     return cursor->ops->seek(cursor, index);
 }
 
+bool ash__store_moment(ash_store *store, uint64_t *out)
+{
+    return store->ops->moment != NULL && store->ops->moment(store, out);
+}
+
 bool ash__store_can_look(const ash_store *store)
 {
     return store->ops->look != NULL;

@@ -37,4 +37,8 @@ int ash__store_look(ash_store *store, ash_transact_fn fn, void *ctx, const ash_o
                     ash_error *err);
 bool ash__store_can_look(const ash_store *store);
 
+/* A number that is another one after each change that readers see: what was read after it was given
+ * is read again for as long as the same one comes.  false: this store, or this moment, has none. */
+bool ash__store_moment(ash_store *store, uint64_t *out);
+
 #endif

@@ -24,59 +24,125 @@ static int bad_field(const ash_tree_entry *e, const char *field, ash_error *err)
                      field);
 }
 
-static int64_t get_date(const ash_tree_entry *e, const char *name)
+/* ---- reading: one pass over the document, whose fields come in any order ---- */
+
+typedef enum field {
+    F_ID,
+    F_FILENAME,
+    F_PARENT,
+    F_VERSION,
+    F_IN,
+    F_SHA,
+    F_LENGTH,
+    F_CREATED_AT,
+    F_UPDATED_AT,
+    F_DELETED_AT,
+    F_UNTIL,
+    F_MODIFIED_AT,
+    F_CONTENT_TYPE,
+    FIELDS
+} field;
+
+static const char *const field_names[FIELDS] = {
+    [F_ID] = "_id",
+    [F_FILENAME] = "filename",
+    [F_PARENT] = "parent",
+    [F_VERSION] = "_version",
+    [F_IN] = "in",
+    [F_SHA] = "sha",
+    [F_LENGTH] = "length",
+    [F_CREATED_AT] = "created_at",
+    [F_UPDATED_AT] = "updated_at",
+    [F_DELETED_AT] = "deleted_at",
+    [F_UNTIL] = "until",
+    [F_MODIFIED_AT] = "modified_at",
+    [F_CONTENT_TYPE] = "contentType",
+};
+
+typedef struct fields {
+    uint32_t there; /* a bit of each */
+    /* An iterator's alignment is larger than its size, so that there are no arrays of them. */
+    struct {
+        bson_iter_t it;
+    } at[FIELDS];
+} fields;
+
+static bool has(const fields *f, field which)
+{
+    return (f->there >> which & 1) != 0;
+}
+
+/* Of two fields of one name the first counts, as everywhere. */
+static void find_fields(const ash_tree_entry *e, fields *f)
 {
     bson_iter_t it;
-    return ash__entry_field(e, name, &it) && BSON_ITER_HOLDS_DATE_TIME(&it)
-               ? bson_iter_date_time(&it)
+    f->there = 0;
+    if (!bson_iter_init(&it, e->doc))
+        return;
+    while (bson_iter_next(&it)) {
+        const char *key = bson_iter_key(&it);
+        for (int i = 0; i < FIELDS; i++) {
+            if (key[0] != field_names[i][0] || strcmp(key, field_names[i]) != 0)
+                continue;
+            if (!has(f, (field)i))
+                f->at[i].it = it;
+            f->there |= UINT32_C(1) << i;
+            break;
+        }
+    }
+}
+
+static int64_t get_date(const fields *f, field which)
+{
+    return has(f, which) && BSON_ITER_HOLDS_DATE_TIME(&f->at[which].it)
+               ? bson_iter_date_time(&f->at[which].it)
                : 0;
 }
 
 /* In the history the entry's own id stands in a document with the version. */
-static bool read_id(ash_tree_entry *e)
+static bool read_id(ash_tree_entry *e, fields *f)
 {
-    bson_iter_t it, child;
-    if (!ash__entry_field(e, "_id", &it))
+    bson_iter_t child, *it = &f->at[F_ID].it;
+    if (!has(f, F_ID))
         return false;
-    bool past = BSON_ITER_HOLDS_DOCUMENT(&it) && bson_iter_recurse(&it, &child) &&
+    bool past = BSON_ITER_HOLDS_DOCUMENT(it) && bson_iter_recurse(it, &child) &&
                 bson_iter_find(&child, "_version");
-    if (past && (!bson_iter_recurse(&it, &child) || !bson_iter_find(&child, "_id")))
+    if (past && (!bson_iter_recurse(it, &child) || !bson_iter_find(&child, "_id")))
         return false;
-    bson_value_copy(bson_iter_value(past ? &child : &it), &e->id);
+    bson_value_copy(bson_iter_value(past ? &child : it), &e->id);
     return true;
 }
 
-static int read_version(ash_tree_entry *e, ash_error *err)
+static int read_version(ash_tree_entry *e, const fields *f, ash_error *err)
 {
-    bson_iter_t it;
+    const bson_iter_t *it = &f->at[F_VERSION].it;
     size_t prefix = sizeof DELETED - 1;
-    if (!ash__entry_field(e, "_version", &it))
+    if (!has(f, F_VERSION))
         return 0; /* v7files always writes one; a root that somebody made by hand may have none */
-    if (BSON_ITER_HOLDS_UTF8(&it) && strncmp(bson_iter_utf8(&it, NULL), DELETED, prefix) == 0) {
+    if (BSON_ITER_HOLDS_UTF8(it) && strncmp(bson_iter_utf8(it, NULL), DELETED, prefix) == 0) {
         e->is_deleted = true;
-        e->version = (int32_t)strtol(bson_iter_utf8(&it, NULL) + prefix, NULL, 10);
+        e->version = (int32_t)strtol(bson_iter_utf8(it, NULL) + prefix, NULL, 10);
         return 0;
     }
-    if (!BSON_ITER_HOLDS_NUMBER(&it))
+    if (!BSON_ITER_HOLDS_NUMBER(it))
         return bad_field(e, "_version", err);
-    e->version = (int32_t)bson_iter_as_int64(&it);
+    e->version = (int32_t)bson_iter_as_int64(it);
     return 0;
 }
 
-static int read_inline(ash_tree_entry *e, bson_iter_t *in, ash_error *err)
+static int read_inline(ash_tree_entry *e, const fields *f, ash_error *err)
 {
-    bson_iter_t it;
     bson_subtype_t subtype;
     ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
     uint8_t out[ASH_DIGEST_MAX_BYTES];
-    if (!BSON_ITER_HOLDS_BINARY(in) || digest == NULL) {
+    if (!BSON_ITER_HOLDS_BINARY(&f->at[F_IN].it) || digest == NULL) {
         ash__digest_free(digest);
         return bad_field(e, "in", err);
     }
-    bson_iter_binary(in, &subtype, &e->content.in_len, &e->content.in);
+    bson_iter_binary(&f->at[F_IN].it, &subtype, &e->content.in_len, &e->content.in);
     e->content.length = e->content.in_len;
-    if (ash__entry_field(e, "length", &it) && BSON_ITER_HOLDS_NUMBER(&it))
-        e->content.length = bson_iter_as_int64(&it);
+    if (has(f, F_LENGTH) && BSON_ITER_HOLDS_NUMBER(&f->at[F_LENGTH].it))
+        e->content.length = bson_iter_as_int64(&f->at[F_LENGTH].it);
     /* A length other than that of the bytes: they are a pattern (v7files' InlineContent). */
     if (e->content.length < 0 || (e->content.in_len == 0 && e->content.length > 0)) {
         ash__digest_free(digest);
@@ -90,55 +156,57 @@ static int read_inline(ash_tree_entry *e, bson_iter_t *in, ash_error *err)
     return 0;
 }
 
-static int read_content(ash_tree_entry *e, ash_error *err)
+static int read_content(ash_tree_entry *e, fields *f, ash_error *err)
 {
-    bson_iter_t it;
-    if (ash__entry_field(e, "in", &it))
-        return read_inline(e, &it, err);
-    if (!ash__entry_field(e, "sha", &it)) {
+    const bson_iter_t *length = &f->at[F_LENGTH].it;
+    if (has(f, F_IN))
+        return read_inline(e, f, err);
+    if (!has(f, F_SHA)) {
         e->is_folder = !e->is_deleted;
         return 0;
     }
-    if (!ash__content_id_read(&it, &e->content.id))
+    if (!ash__content_id_read(&f->at[F_SHA].it, &e->content.id))
         return bad_field(e, "sha", err);
     ash__content_id_hex(&e->content.id, e->digest);
-    if (!ash__entry_field(e, "length", &it) || !BSON_ITER_HOLDS_NUMBER(&it) ||
-        bson_iter_as_int64(&it) < 0)
+    if (!has(f, F_LENGTH) || !BSON_ITER_HOLDS_NUMBER(length) || bson_iter_as_int64(length) < 0)
         return bad_field(e, "length", err);
-    e->content.length = bson_iter_as_int64(&it);
+    e->content.length = bson_iter_as_int64(length);
     return 0;
 }
 
-static void read_dates(ash_tree_entry *e)
+static void read_dates(ash_tree_entry *e, const fields *f)
 {
-    e->created_ms = get_date(e, "created_at");
-    e->changed_ms = get_date(e, e->is_deleted ? "deleted_at" : "updated_at");
+    e->created_ms = get_date(f, F_CREATED_AT);
+    e->changed_ms = get_date(f, e->is_deleted ? F_DELETED_AT : F_UPDATED_AT);
     if (e->changed_ms == 0)
         e->changed_ms = e->created_ms;
-    e->ended_ms = get_date(e, "until");
-    e->modified_ms = get_date(e, "modified_at");
+    e->ended_ms = get_date(f, F_UNTIL);
+    e->modified_ms = get_date(f, F_MODIFIED_AT);
     if (e->modified_ms == 0)
         e->modified_ms = e->changed_ms;
 }
 
 static int read_all(ash_tree_entry *e, ash_error *err)
 {
-    bson_iter_t it;
+    fields f;
+    find_fields(e, &f);
     e->name = "";
-    if (!read_id(e))
+    if (!read_id(e, &f))
         return bad_field(e, "_id", err);
-    if (ash__entry_field(e, "filename", &it)) {
-        if (!BSON_ITER_HOLDS_UTF8(&it))
+    if (has(&f, F_FILENAME)) {
+        if (!BSON_ITER_HOLDS_UTF8(&f.at[F_FILENAME].it))
             return bad_field(e, "filename", err);
-        e->name = bson_iter_utf8(&it, NULL);
+        e->name = bson_iter_utf8(&f.at[F_FILENAME].it, NULL);
     }
-    if (ash__entry_field(e, "parent", &it))
-        bson_value_copy(bson_iter_value(&it), &e->parent);
-    int rc = read_version(e, err);
+    if (has(&f, F_PARENT))
+        bson_value_copy(bson_iter_value(&f.at[F_PARENT].it), &e->parent);
+    if (has(&f, F_CONTENT_TYPE) && BSON_ITER_HOLDS_UTF8(&f.at[F_CONTENT_TYPE].it))
+        e->content_type = bson_iter_utf8(&f.at[F_CONTENT_TYPE].it, NULL);
+    int rc = read_version(e, &f, err);
     if (rc == 0)
-        rc = read_content(e, err);
+        rc = read_content(e, &f, err);
     if (rc == 0)
-        read_dates(e);
+        read_dates(e, &f);
     return rc;
 }
 
@@ -176,7 +244,13 @@ ash_tree_entry *ash__entry_new_root(const char *root)
 
 char *ash__entry_join(const char *folder_path, const char *name)
 {
-    return ash__sprintf("%s/%s", strcmp(folder_path, "/") == 0 ? "" : folder_path, name);
+    size_t folder_len = strcmp(folder_path, "/") == 0 ? 0 : strlen(folder_path);
+    size_t name_len = strlen(name);
+    char *path = ash__alloc(folder_len + name_len + 2);
+    memcpy(path, folder_path, folder_len);
+    path[folder_len] = '/';
+    memcpy(path + folder_len + 1, name, name_len + 1);
+    return path;
 }
 
 void ash__entry_set_path(ash_tree_entry *e, const char *folder_path)
@@ -297,7 +371,7 @@ static const char *get_text(const ash_tree_entry *e, const char *name)
 
 const char *ash_tree_entry_content_type(const ash_tree_entry *e)
 {
-    return get_text(e, "contentType");
+    return e->content_type;
 }
 
 const char *ash_tree_entry_changed_by(const ash_tree_entry *e)

@@ -11,6 +11,7 @@ struct ash_tree_entry {
     bson_value_t id;     /* of the entry, also where the document is of the history; own */
     bson_value_t parent; /* own; EOD: there is none */
     const char *name;
+    const char *content_type; /* or NULL */
     char *path; /* own; NULL until somebody knows it */
     int32_t version;
     bool is_folder;

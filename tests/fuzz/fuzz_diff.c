@@ -79,7 +79,7 @@ static void apply_line(walk *diff, walk *from, size_t *line, ash_buffer *out)
     take(from, line, how == ' ' ? out : NULL);
 }
 
-static void apply(const ash_buffer *hunks, ash_diff_text a, ash_buffer *out)
+static void apply(ash_buffer *hunks, ash_diff_text a, ash_buffer *out)
 {
     walk diff = {ash__buffer_text(hunks), ash__buffer_text(hunks) + hunks->len};
     walk from = {a.data, a.data + a.len};

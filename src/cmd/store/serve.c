@@ -127,6 +127,9 @@ typedef struct running {
     struct chores chores;
 } running;
 
+/* How often memory is given back, at least. */
+enum { TIDY_MS = 10000 };
+
 static volatile sig_atomic_t hung_up;
 
 static void on_hang_up(int number)
@@ -168,6 +171,17 @@ static void reload(running *r)
     tell_ready(r);
 }
 
+/* What many clients at once took lies in pieces in the threads' pools, where a threshold does not
+ * reach it. */
+static void give_memory_back(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    enum { WORTHWHILE = 8 * 1024 * 1024 };
+    if (mallinfo2().fordblks > WORTHWHILE)
+        malloc_trim(0);
+#endif
+}
+
 static void wait_for_signal(running *r)
 {
     sigset_t blocked, before;
@@ -179,19 +193,18 @@ static void wait_for_signal(running *r)
      * between. */
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
     int64_t watchdog_ms = ash__notify_watchdog_ms();
-    struct timespec beat = {watchdog_ms / 1000, (long)(watchdog_ms % 1000) * 1000000};
+    int64_t beat_ms = watchdog_ms > 0 && watchdog_ms < TIDY_MS ? watchdog_ms : TIDY_MS;
+    struct timespec beat = {beat_ms / 1000, (long)(beat_ms % 1000) * 1000000};
     while (!ash__cmd_is_interrupted()) {
         if (hung_up) {
             hung_up = 0;
             reload(r);
             continue;
         }
-        if (watchdog_ms == 0) {
-            sigsuspend(&before);
-        } else {
+        if (watchdog_ms > 0)
             ash__notify("WATCHDOG=1");
-            pselect(0, NULL, NULL, NULL, &beat, &before);
-        }
+        give_memory_back();
+        pselect(0, NULL, NULL, NULL, &beat, &before);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -16,8 +16,13 @@ enum { BOUNDARY_BYTES = 24 };
 
 typedef struct sending {
     ash_dav *dav;
-    ash_tree_entry *entry;
+    const ash_tree_entry *entry;
+    ash_tree_entry *own;          /* the same; or NULL */
+    ash_kept_file *kept;          /* whose the entry is, and the bytes; or NULL */
+    const ash_kept_facts *keep;   /* while the answer begins; or NULL */
+    size_t fields_at, fields_len; /* of the file, among the answer's */
     ash_tree_reader *reader;
+    bool begun; /* with the first range */
     ash_range ranges[ASH_MAX_RANGES];
     int count; /* of ranges; 1 for the whole file as well */
     int at;    /* which is being sent */
@@ -30,7 +35,8 @@ static void release(ash_exchange *x)
 {
     sending *s = x->state;
     ash_tree_reader_free(s->reader);
-    ash_tree_entry_free(s->entry);
+    ash_tree_entry_free(s->own);
+    ash__kept_file_release(s->kept);
     ash__free(s);
 }
 
@@ -82,7 +88,7 @@ static void add_digest(ash_exchange *x, const ash_tree_entry *e)
     ash__free(text);
 }
 
-static void add_fields(ash_exchange *x, const ash_tree_entry *e, const ash_validators *now)
+static void describe(ash_exchange *x, const ash_tree_entry *e, const ash_validators *now)
 {
     char date[ASH_DATE_BYTES];
     ash__date_http(date, now->modified_ms);
@@ -93,8 +99,18 @@ static void add_fields(ash_exchange *x, const ash_tree_entry *e, const ash_valid
     ash__answer_field(x, "X-Content-Type-Options", "nosniff");
     ash__answer_field(x, "Content-Security-Policy", "%s", sandbox);
     add_digest(x, e);
+}
+
+static void add_fields(ash_exchange *x, sending *s, const ash_validators *now)
+{
+    s->fields_at = x->fields.len;
+    if (s->kept != NULL)
+        ash__buffer_append(&x->fields, s->kept->fields, s->kept->fields_len);
+    else
+        describe(x, s->entry, now);
+    s->fields_len = x->fields.len - s->fields_at;
     if (ash__http_target_flag(&x->target, "download"))
-        ash__dav_disposition(x, "attachment", ash_tree_entry_name(e));
+        ash__dav_disposition(x, "attachment", ash_tree_entry_name(s->entry));
 }
 
 /* ---- parts ---- */
@@ -173,6 +189,9 @@ static int open_range(sending *s, ash_error *err)
     ash_tree_reader_free(s->reader);
     s->reader = NULL;
     s->left = r->end - r->start;
+    s->begun = true;
+    if (s->kept != NULL)
+        return 0;
     o.start = r->start;
     o.end = r->end;
     o.unverified = is_known_good(s);
@@ -184,6 +203,10 @@ static int read_piece(sending *s, ash_buffer *out, size_t len, ash_error *err)
 {
     int rc = 0;
     size_t got = 1;
+    if (s->kept != NULL) {
+        ash__buffer_append(out, s->kept->data + (s->ranges[s->at].end - s->left), len);
+        return 0;
+    }
     while (rc == 0 && len > 0 && got > 0) {
         rc = ash_tree_reader_read(s->reader, out->data + out->len, len, &got, err);
         if (rc == 0) {
@@ -202,6 +225,8 @@ static int read_piece(sending *s, ash_buffer *out, size_t len, ash_error *err)
 static int read_end(sending *s, ash_buffer *out, ash_error *err)
 {
     size_t got = 0;
+    if (s->kept != NULL)
+        return 0;
     return ash_tree_reader_read(s->reader, out->data + out->len, 1, &got, err);
 }
 
@@ -209,7 +234,7 @@ static int next_piece(sending *s, ash_buffer *out, ash_error *err)
 {
     int rc = 0;
     if (s->left == 0) {
-        s->at += s->reader != NULL;
+        s->at += s->begun;
         rc = open_range(s, err);
         if (rc == 0 && s->parts)
             part_head(s, out, s->at);
@@ -259,6 +284,20 @@ static void answer_unreadable(ash_exchange *x, ash_error *err)
     ash__answer_error(x, err);
 }
 
+/* It came whole, and gave its digest. */
+static void keep(const ash_exchange *x, const sending *s)
+{
+    if (s->keep == NULL)
+        return;
+    ash_kept_facts facts = *s->keep;
+    facts.entry = s->entry;
+    facts.fields = x->fields.data + s->fields_at;
+    facts.fields_len = s->fields_len;
+    facts.data = x->body.data;
+    facts.len = x->body.len;
+    ash__kept_file_add(s->dav->kept, &facts);
+}
+
 /* The first piece goes with the head, so that a file that cannot be read from its beginning, and a
  * small one that is damaged anywhere, is told by the status. */
 static void send_body(ash_exchange *x, int status, const char *type, int64_t length)
@@ -271,6 +310,8 @@ static void send_body(ash_exchange *x, int status, const char *type, int64_t len
         answer_unreadable(x, &err);
         return;
     }
+    if (rc == ASH_MORE_LAST && status == 200 && !x->is_head)
+        keep(x, x->state);
     x->more = more;
     ash__answer_stream(x, status, type, length);
     x->is_streamed = rc != ASH_MORE_LAST;
@@ -315,7 +356,7 @@ static void send_file(ash_exchange *x, sending *s, const ash_validators *now)
         ash__answer_text(x, 416, "the file has %lld bytes", (long long)length);
         return;
     }
-    add_fields(x, s->entry, now);
+    add_fields(x, s, now);
     if (s->count > 0) {
         send_ranges(x, s);
     } else {
@@ -325,25 +366,47 @@ static void send_file(ash_exchange *x, sending *s, const ash_validators *now)
     }
 }
 
-void ash__dav_send_file(ash_exchange *x, ash_dav *dav, ash_tree_entry *entry)
+static void send(ash_exchange *x, sending *s)
 {
-    sending *s = ash__new(sending);
     char etag[ASH_ETAG_BYTES];
     ash_validators now;
-    s->dav = dav;
-    s->entry = entry;
     x->state = s;
     x->release = release;
-    ash__dav_validators(entry, etag, &now);
+    ash__dav_validators(s->entry, etag, &now);
     switch (ash__http_condition_check(x->head, x->method, &now)) {
     case 0:
         send_file(x, s, &now);
         break;
     case 304:
-        add_fields(x, entry, &now);
+        add_fields(x, s, &now);
         ash__answer_empty(x, 304);
         break;
     default:
         ash__answer_text(x, 412, "the file is not what the request's conditions want it to be");
     }
+    s->keep = NULL;
+}
+
+void ash__dav_send_current(ash_exchange *x, ash_dav *dav, ash_tree_entry *entry,
+                           const ash_kept_facts *facts)
+{
+    sending *s = ash__new(sending);
+    s->dav = dav;
+    s->entry = s->own = entry;
+    s->keep = facts;
+    send(x, s);
+}
+
+void ash__dav_send_file(ash_exchange *x, ash_dav *dav, ash_tree_entry *entry)
+{
+    ash__dav_send_current(x, dav, entry, NULL);
+}
+
+void ash__dav_send_kept(ash_exchange *x, ash_dav *dav, ash_kept_file *file)
+{
+    sending *s = ash__new(sending);
+    s->dav = dav;
+    s->kept = file;
+    s->entry = file->entry;
+    send(x, s);
 }

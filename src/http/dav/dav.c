@@ -2,6 +2,7 @@
 #include "http/dav/dav.h"
 
 #include "base/mem.h"
+#include "http/dav/kept.h"
 #include "http/dav/locks.h"
 
 #include <string.h>
@@ -26,6 +27,7 @@ int ash__dav_new(ash_store *store, ash_tree *tree, const char *prefix, ash_dav *
     dav->store = store;
     dav->tree = tree;
     dav->prefix = ash__strdup(prefix);
+    dav->kept = ash__kept_files_new();
     int rc = ash__dav_locks_new(store, tree, &dav->locks, err);
     if (rc != 0) {
         ash__dav_free(dav);
@@ -40,6 +42,7 @@ void ash__dav_free(ash_dav *dav)
     if (dav == NULL)
         return;
     ash__dav_locks_free(dav->locks);
+    ash__kept_files_free(dav->kept);
     ash__free(dav->prefix);
     ash__free(dav);
 }

@@ -18,12 +18,14 @@ enum { ASH_DAV_GOOD = 2048 };
 
 typedef struct ash_dav ash_dav;
 typedef struct ash_dav_locks ash_dav_locks; /* locks.h */
+struct ash_kept_files;                      /* kept.h */
 
 struct ash_dav {
     ash_store *store;
     ash_tree *tree;
     char *prefix;         /* "" or "/docs": what hrefs begin with */
     ash_dav_locks *locks; /* of the tree's collection */
+    struct ash_kept_files *kept;
     /* Of contents that were read whole and gave their digests: its first 64 bits (bytes.c). */
     _Atomic uint64_t good[ASH_DAV_GOOD];
     _Atomic int64_t upload_bytes; /* that uploads of now may hold in memory (upload.h) */

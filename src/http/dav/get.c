@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "http/dav/bytes.h"
 #include "http/dav/resource.h"
+#include "store/parts.h"
 
 #include <string.h>
 
@@ -62,7 +63,13 @@ void ash__dav_get(ash_dav *dav, ash_exchange *x, const char *path)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_tree_entry *e = NULL;
-    if (ash__dav_lookup(dav, path, &e, &err) != 0) {
+    uint64_t moment;
+    bool known = ash__store_moment(dav->store, &moment);
+    ash_kept_file *kept =
+        known && !x->target.is_folder ? ash__kept_file_find(dav->kept, path, moment) : NULL;
+    if (kept != NULL) {
+        ash__dav_send_kept(x, dav, kept);
+    } else if (ash__dav_lookup(dav, path, &e, &err) != 0) {
         ash__answer_error(x, &err);
     } else if (e == NULL || (x->target.is_folder && !ash_tree_entry_is_folder(e))) {
         ash__answer_text(x, 404, "there is no %s", path);
@@ -71,6 +78,7 @@ void ash__dav_get(ash_dav *dav, ash_exchange *x, const char *path)
         ash_tree_entry_free(e);
         send_names(dav, x, path);
     } else {
-        ash__dav_send_file(x, dav, e);
+        ash__dav_send_current(x, dav, e,
+                              known ? &(ash_kept_facts){.path = path, .moment = moment} : NULL);
     }
 }

@@ -27,7 +27,13 @@ static bool add_text(ash_buffer *out, const char *name, const char *text)
 
 static bool add_number(ash_buffer *out, const char *name, int64_t n)
 {
-    ash__buffer_printf(out, "<%s>%lld</%s>", name, (long long)n, name);
+    ash__buffer_append_text(out, "<");
+    ash__buffer_append_text(out, name);
+    ash__buffer_append_text(out, ">");
+    ash__buffer_append_number(out, n);
+    ash__buffer_append_text(out, "</");
+    ash__buffer_append_text(out, name);
+    ash__buffer_append_text(out, ">");
     return true;
 }
 

@@ -15,7 +15,10 @@ void ash__dav_etag(const ash_tree_entry *e, char out[ASH_ETAG_BYTES])
     if (!ash_tree_entry_is_folder(e)) {
         /* 128 bits of it tell contents apart as surely, and clients have short buffers: litmus cuts a
          * field off behind 200 bytes. */
-        snprintf(out, ASH_ETAG_BYTES, "\"%.32s\"", ash_tree_entry_digest(e));
+        size_t len = strnlen(ash_tree_entry_digest(e), 32);
+        out[0] = '"';
+        memcpy(out + 1, ash_tree_entry_digest(e), len);
+        memcpy(out + 1 + len, "\"", 2);
         return;
     }
     const bson_value_t *id = ash_tree_entry_id(e);

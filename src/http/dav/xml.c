@@ -335,14 +335,18 @@ void ash__xml_collect(ash_exchange *x, size_t max_bytes, bool keep_inner,
 
 /* ---- writing ---- */
 
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '&' && c != '<' && c != '>' && c != '"' && c != '\'';
+}
+
 void ash__xml_text(ash_buffer *out, const char *text)
 {
     size_t left = strlen(text);
     while (left > 0) {
         /* Nearly all of it is plain, and goes at once. */
         size_t plain = 0;
-        while (plain < left && (unsigned char)text[plain] >= 0x20 &&
-               (unsigned char)text[plain] < 0x7f && strchr("&<>\"'", text[plain]) == NULL)
+        while (plain < left && is_plain((unsigned char)text[plain]))
             plain++;
         ash__buffer_append(out, text, plain);
         text += plain;

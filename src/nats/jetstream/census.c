@@ -143,14 +143,14 @@ static void tell_put(subjects *w, ash_jetstream *j, const char *store)
     ash__free(nuid);
 }
 
-int ash__jsd_census_subjects(ash_jetstream *j, ash_object_store *s, const char *filter,
-                             int64_t offset, ash_buffer *out, int64_t *total, ash_error *err)
+int ash__jsd_census_subjects(ash_jetstream *j, ash_object_store *s, ash_jsd_subjects *asked,
+                             ash_buffer *out, ash_error *err)
 {
     ash_object_list_options o = ASH_OBJECT_LIST_OPTIONS_INIT;
     ash_op op = ash__jsd_op();
     ash_object_listing *l = NULL;
     const ash_object *object = NULL;
-    subjects w = {.filter = filter, .offset = offset, .out = out};
+    subjects w = {.filter = asked->filter, .offset = asked->offset, .out = out};
     o.deleted = true;
     ash__json_put_key(out, "subjects");
     ash__buffer_append_byte(out, '{');
@@ -165,6 +165,6 @@ int ash__jsd_census_subjects(ash_jetstream *j, ash_object_store *s, const char *
         tell_put(&w, j, ash_object_store_name(s));
     ash__buffer_append_byte(out, '}');
     ash_object_listing_free(l);
-    *total = w.seen;
+    asked->total = w.seen;
     return rc;
 }

@@ -34,14 +34,14 @@ static void answer_info(ash_jsd_request *r, ash_object_store *s, const ash_json 
     ash_error err = ASH_ERROR_INIT;
     ash_object_status *st = NULL;
     ash_op op = ash__jsd_op();
-    const char *filter = ash__json_text(asks, "subjects_filter", NULL);
-    int64_t total = -1;
+    ash_jsd_subjects asked = {.filter = ash__json_text(asks, "subjects_filter", NULL),
+                              .offset = ash__json_int(asks, "offset", 0),
+                              .total = -1};
     int rc = ash_object_store_status(s, &op, &st, &err);
     if (rc == 0)
         rc = put_info(r->client, s, st, &r->answer, &err);
-    if (rc == 0 && filter != NULL)
-        rc = ash__jsd_census_subjects(r->client->jetstream, s, filter,
-                                      ash__json_int(asks, "offset", 0), &r->answer, &total, &err);
+    if (rc == 0 && asked.filter != NULL)
+        rc = ash__jsd_census_subjects(r->client->jetstream, s, &asked, &r->answer, &err);
     ash__buffer_append_byte(&r->answer, '}'); /* of the state */
     ash_object_status_free(st);
     if (rc != 0) {
@@ -49,10 +49,10 @@ static void answer_info(ash_jsd_request *r, ash_object_store *s, const ash_json 
         return;
     }
     ash__jsd_put_time(&r->answer, "ts", ash__clock_wall_ms());
-    if (total < 0)
+    if (asked.total < 0)
         return;
-    ash__json_put_int_member(&r->answer, "total", total);
-    ash__json_put_int_member(&r->answer, "offset", ash__json_int(asks, "offset", 0));
+    ash__json_put_int_member(&r->answer, "total", asked.total);
+    ash__json_put_int_member(&r->answer, "offset", asked.offset);
     ash__json_put_int_member(&r->answer, "limit", ASH_JSD_SUBJECTS);
 }
 

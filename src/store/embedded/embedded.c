@@ -163,6 +163,11 @@ static int embedded_time(ash_store *store, int64_t *wall_ms, uint64_t *operation
     return 0;
 }
 
+static bool embedded_moment(ash_store *store, uint64_t *out)
+{
+    return ash__engine_commit_now(ash__embedded(store)->engine, out);
+}
+
 static int embedded_flush(ash_store *store, const ash_op *op, ash_error *err)
 {
     if (op->transaction != NULL)
@@ -202,6 +207,7 @@ static const ash_store_ops embedded_ops = {
     .watch = ash__embedded_watch,
     .hold = embedded_hold,
     .time = embedded_time,
+    .moment = embedded_moment,
     .stats = ash__embedded_stats,
     .flush = embedded_flush,
     .maintain = ash__embedded_maintain,

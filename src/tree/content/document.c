@@ -123,9 +123,11 @@ void ash__documents_add_chunks(ash_documents *d, const ash_contents *c, const as
     if (plan->len <= ASH_IN_DOC_BYTES)
         return;
     for (size_t at = 0; at < plan->len; at += size) {
-        bson_t *doc = bson_new();
+        enum { FIELDS_BYTES = 128 };
         bson_oid_t oid;
         size_t len = plan->len - at < size ? plan->len - at : size;
+        /* At once as large as it gets: growing doubles, and touches twice the memory. */
+        bson_t *doc = bson_sized_new(len + FIELDS_BYTES);
         bson_oid_init(&oid, NULL);
         bson_append_oid(doc, "_id", 3, &oid);
         ash__append_id(doc, "files_id", id);

@@ -180,10 +180,11 @@ static int plan_piece(ash_content_writer *w, piece *one, ash_error *err)
     plan->data = data.data;
     plan->len = data.len;
     plan->is_piece = one->planned = true;
+    plan->is_random = ash__looks_random(w, data);
     /* What stands on the damaged one already must not be what its heir stands on. */
     if (w->pieces->previous != NULL && !one->damaged)
         rc = ash__previous_delta(w->pieces->previous, w, plan, data, one->position, err);
-    if (rc != 0 || plan->packed != NULL || ash__looks_random(w, data))
+    if (rc != 0 || plan->packed != NULL || plan->is_random)
         return rc;
     rc = ash__plan_frame(w, plan, (ash_span){NULL, 0}, data, data.len - data.len / 10, err);
     if (rc == 0 && plan->packed != NULL)

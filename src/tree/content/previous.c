@@ -2,6 +2,7 @@
 #include "tree/content/previous.h"
 
 #include "base/mem.h"
+#include "tree/codec/common.h"
 #include "tree/content/named.h"
 
 #include <stdlib.h>
@@ -16,6 +17,9 @@ struct ash_previous {
     int64_t *starts;
     size_t *by_id; /* numbers of parts in order of their ids */
     int64_t moved; /* what to add to a place in the new content */
+    /* Pieces in a row that had nothing in common with what was there, and those to be passed over
+     * before the next look. */
+    unsigned strange, unseen;
     ash_id_set verified;
 };
 
@@ -120,6 +124,8 @@ void ash__previous_align(ash_previous *p, const ash_content_id *id, int64_t posi
             p->moved = p->starts[i] - position;
         }
     }
+    if (best != INT64_MAX)
+        p->strange = p->unseen = 0;
 }
 
 /* The parts that lie where the piece would, and one on either side. */
@@ -229,16 +235,41 @@ static bool are_sound(ash_previous *p, const ash_plan *plan)
     return sound;
 }
 
+/* Where one piece after the other is new, and is of bytes that do not compress, it is another content
+ * under an old name: half as many are looked at each time, and 1 of 16 in the end. */
+static bool is_worth_a_look(ash_previous *p, bool random)
+{
+    if (!random || p->unseen == 0)
+        return true;
+    p->unseen--;
+    return false;
+}
+
+static bool has_common_bytes(ash_previous *p, ash_span data, ash_span prefix)
+{
+    enum { TRIED_ALL = 2, MOST = 4 };
+    if (ash__has_common_run(data, prefix)) {
+        p->strange = 0;
+        return true;
+    }
+    unsigned doublings = ++p->strange > TRIED_ALL ? p->strange - TRIED_ALL : 0;
+    p->unseen = (1U << (doublings < MOST ? doublings : MOST)) - 1;
+    return false;
+}
+
 int ash__previous_delta(ash_previous *p, ash_content_writer *w, ash_plan *plan, ash_span data,
                         int64_t position, ash_error *err)
 {
     int64_t size = p->starts[p->form.part_count], start = position + p->moved;
     ash_blob *prefix = NULL;
     start = start < 0 ? 0 : start < size ? start : size - 1;
+    if (!is_worth_a_look(p, plan->is_random))
+        return 0;
     int rc = choose_parts(p, start, start + (int64_t)data.len, plan, err);
     /* What cannot be read does not keep the new version from being stored. */
     if (rc == 0 && plan->part_count > 0 &&
-        ash__fetch_parts(&p->fetch, plan->parts, plan->part_count, &prefix, NULL) == 0)
+        ash__fetch_parts(&p->fetch, plan->parts, plan->part_count, &prefix, NULL) == 0 &&
+        (!plan->is_random || has_common_bytes(p, data, (ash_span){prefix->data, prefix->len})))
         rc = ash__plan_frame(w, plan, (ash_span){prefix->data, prefix->len}, data,
                              data.len - data.len / 4, err);
     bool good = rc == 0 && plan->packed != NULL && are_sound(p, plan);

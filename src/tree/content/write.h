@@ -37,7 +37,8 @@ typedef struct ash_plan {
     ash_form_part *parts; /* delta: the prefix */
     size_t part_count;
     int32_t depth;
-    bool is_piece; /* of a larger content: has no name, and is looked for by no likeness */
+    bool is_random; /* no tenth can be saved by compressing it alone (pieces) */
+    bool is_piece;  /* of a larger content: has no name, and is looked for by no likeness */
     bool sketched;
     ash_sketch sketch;
 } ash_plan;
@@ -55,6 +56,7 @@ struct ash_content_writer {
     ash_upload *upload; /* of the whole, or of what is kept of it; or NULL */
     ash_pieces *pieces; /* or NULL */
     ash_zstd *zstd;
+    unsigned random_in_a_row; /* pieces that no tenth could be saved of */
     bool ended, sealed;
     int failed;          /* what a call failed with that may have lost bytes: nothing follows it */
     ash_digests digests; /* once it has ended */

@@ -52,6 +52,29 @@ static void test_content_pieces__new_pieces_are_deltas(void **state)
     ash__free(data);
 }
 
+/* Random bytes in the place of random bytes are no deltas, and cost no search for one each; where
+ * something is like before again that is found again. */
+static void test_content_pieces__strange_bytes_and_then_known_ones(void **state)
+{
+    enum { STRANGE = 8 << 20, KNOWN = 6 << 20, ALL = STRANGE + KNOWN, MEMORY = 4 << 20 };
+    fixture *f = *state;
+    ash__contents_free(f->contents);
+    f->contents = support_contents(f, ASH_DIGEST_SHA256, MEMORY);
+    uint8_t *data = support_noise(ALL, 8), *other = support_noise(STRANGE, 9);
+    ash_content_id before = support_put(f, data, ALL, 1, NULL);
+    ash_contents_sum first, second;
+    assert_ok(ash__contents_measure(f->contents, NULL, &first, &f->err), &f->err);
+    memcpy(data, other, STRANGE);
+    for (size_t at = STRANGE; at + 8 < ALL; at += 1500)
+        memcpy(data + at, "changed", 7);
+    ash_content_id after = support_put(f, data, ALL, 2, &before);
+    assert_ok(ash__contents_measure(f->contents, NULL, &second, &f->err), &f->err);
+    assert_in_range(second.stored_bytes - first.stored_bytes, STRANGE, STRANGE + KNOWN / 2);
+    support_expect(f, &after, data, ALL);
+    ash__free(data);
+    ash__free(other);
+}
+
 static void read_at(ash_content_reader *r, const uint8_t *data, int64_t at, size_t len)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -437,6 +460,8 @@ int main(void)
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__new_pieces_are_deltas, support_setup,
                                         support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__strange_bytes_and_then_known_ones,
+                                        support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__ranges, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__lists_of_lists, support_setup,
