@@ -75,6 +75,40 @@ const cases = {
     for (let i = 0; i < 20; i++) await until('in a folder', async () => await text(`up/in/deep/${i}.txt`) === String(i));
     ok('none failed', !await page.locator('#uploads .bad').count());
   },
+  async shares(page, scratch, browser) {
+    await mkcol('party');
+    await put('party/photo.txt', 'mine');
+    await page.goto(url);
+    // A guest, who has the links and nothing else.
+    const guest = await (await browser.newContext()).newPage();
+    const linkOf = async what => {
+      await choose(page, 'party/', 'Share');
+      await page.getByRole('button', {name: what}).click();
+      const link = await page.getByLabel('Link', {exact: true}).inputValue();
+      await accessible(page, 'share');
+      await page.getByRole('button', {name: 'Close'}).click();
+      return link;
+    };
+    const read = await linkOf('Link to look and fetch'), send = await linkOf('Link to send files here');
+    await guest.goto(read);
+    ok('fetched', await (await guest.request.get(await guest.getByRole('link', {name: 'photo.txt'}).evaluate(a => a.href))).text() === 'mine');
+    await accessible(guest, 'a shared folder');
+    fs.writeFileSync(path.join(scratch, 'photo.txt'), 'theirs');
+    fs.writeFileSync(path.join(scratch, 'new.txt'), 'new');
+    await guest.goto(send);
+    await accessible(guest, 'the form');
+    await guest.locator('input[type=file]').setInputFiles([path.join(scratch, 'photo.txt'), path.join(scratch, 'new.txt')]);
+    await guest.getByRole('button', {name: 'Send'}).click();
+    await guest.getByText('new.txt').waitFor();
+    ok('came', await text('party/new.txt') === 'new' && await text('party/photo%20(2).txt') === 'theirs' && await text('party/photo.txt') === 'mine');
+    await page.getByRole('button', {name: 'Links'}).click();
+    const taken = page.getByRole('button', {name: 'Take back the link to /party'});
+    await until('two links', async () => await taken.count() === 2);
+    await taken.first().click();
+    await until('taken back', async () => await taken.count() === 1);
+    ok('gone', (await guest.request.get(read)).status() === 404);
+    await guest.context().close();
+  },
   async goes_on_with_an_upload_after_the_page_was_left(page, scratch) {
     await mkcol('left');
     const file = path.join(scratch, 'long.bin'), bytes = require('crypto').randomBytes(24e6), offsets = [];

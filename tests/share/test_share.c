@@ -104,6 +104,8 @@ static void test_leads_nowhere_while_that_is_deleted(void **state)
     ash__free(share.root);
     share.root = ash__strdup("papers");
     assert_int_equal(ash__share_entry(&share, other, &e, &f->err), ASH_ENOTFOUND);
+    /* Nor has this one what is said to be another's. */
+    assert_int_equal(ash__share_entry(&share, f->tree, &e, &f->err), ASH_ENOTFOUND);
     ash_tree_close(other);
     ash__share_release(&share);
     ash__shares_free(s);

@@ -90,7 +90,7 @@ static bool is_good(const char *name)
 {
     size_t len = strlen(name);
     return len > 0 && len <= MAX_NAME && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0 && strcmp(name, ASH_SITE_RESERVED + 1) != 0;
+           strcmp(name, "..") != 0 && strcmp(name, &ASH_SITE_RESERVED[1]) != 0;
 }
 
 int ash__site_name_take(ash_site_names *names, const ash_shared *s, const char *name, char **path,

@@ -172,6 +172,7 @@ function menu(item) {
   }
   add('Rename or move', () => rename(item));
   add('Copy', () => ask('Copy “' + item.name + '” to', path, to => change('copy', {path, to}).then(refresh), 'Path'));
+  add('Share', () => share(item));
   if (item.row.querySelector('.lock')) add('Break the lock', () => breakLock(item));
   add('Delete', () => remove([item]));
 }
@@ -211,6 +212,33 @@ async function breakLock(item) {
   const box = show('Break the lock?', make('p', {textContent: lock.owner + ' has “' + baseName(lock.path) + '” locked since ' + timeText(lock.since) +
     ', until ' + timeText(lock.expires) + '. If they still work on it, what they save next is refused.'}));
   box.querySelector('.row').prepend(button('Break it', () => { box.close(); attempt(() => change('unlock', {path: lock.path}).then(refresh)); }, {className: 'main'}));
+}
+
+// ---- links for others ----
+
+function share(item) {
+  const days = make('select', {ariaLabel: 'Good for'}, ...[['a day', 1], ['a week', 7], ['a month', 30], ['ever', 0]].map(([text, value]) => new Option(text, value, value === 7)));
+  const result = make('p');
+  const link = right => attempt(async () => {
+    const expires = +days.value ? new Date(Date.now() + days.value * 864e5).toISOString() : 'never';
+    const {url} = await change('share', {path: child(item.name), right, expires});
+    const input = make('input', {type: 'text', readOnly: true, value: location.origin + url, ariaLabel: 'Link'});
+    result.replaceChildren(input, ' ', button('Copy', () => attempt(() => navigator.clipboard.writeText(input.value).then(() => say('Copied')))),
+      make('span', {className: 'dim', textContent: ' It is shown only now.'}));
+    input.select();
+  });
+  show('Share “' + item.name + '”', make('p', {textContent: 'Whoever has the link needs nothing else.'}), make('p', {}, 'Good for ', days), make('p', {}, button('Link to look and fetch', () => link('read'), {className: 'main'}),
+    ...(item.isFolder ? [' ', button('Link to send files here', () => link('upload'))] : [])), result);
+}
+
+async function links() {
+  const {shares} = await call('shares', {path: folder || '/'});
+  const box = show('Links', make('p', {className: 'dim', textContent: shares.length ? 'What is shared of all files here, and until when.' : 'Nothing is shared.'}));
+  for (const one of shares) {
+    const line = make('p', {}, button('Take back', () => attempt(async () => { await change('unshare', {id: one.id}); line.remove(); }), {ariaLabel: 'Take back the link to ' + one.path}), ' ',
+      make('bdi', {textContent: one.path ?? '(deleted)'}), make('span', {className: 'dim', textContent: (one.right === 'upload' ? ' to send files' : '') + (one.expires ? ' until ' + timeText(one.expires) : '')}));
+    box.querySelector('.row').before(line);
+  }
 }
 
 // ---- looking at files ----
@@ -523,7 +551,7 @@ function addTools() {
         refresh();
       }
     }, 'Folder'), {className: 'for-selection', disabled: true}),
-    button('Trash', () => attempt(trash)), button('As it was', asItWas), button('Space', () => attempt(() => usage())), find);
+    button('Links', () => attempt(links)), button('Trash', () => attempt(trash)), button('As it was', asItWas), button('Space', () => attempt(() => usage())), find);
   return find;
 }
 
