@@ -8,6 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 rclone=${RCLONE:-rclone}
 command -v "$rclone" >/dev/null || skip_all 'no rclone'
 start_web || exit 1
+# Chunks as Nextcloud has them go to a place of its own (/dav/uploads); newer ones refuse any other address unless they are told not to.
 export HOME="$scratch"
 cat >"$scratch/rclone.conf" <<END
 [other]
@@ -22,6 +23,7 @@ vendor = owncloud
 type = webdav
 url = $http
 vendor = nextcloud
+nextcloud_chunk_size = 0
 END
 
 ask() { # ARGUMENT…
