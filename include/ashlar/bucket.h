@@ -143,6 +143,9 @@ typedef struct ash_fence {
     const bson_value_t *lock_id; /* the lock document's _id */
     int64_t writes;              /* its `writes` at the grant */
     int64_t token;               /* never smaller than any the file was changed with before */
+    /* Of trees' changes (ashlar/tree.h) alone; ASH_EINVAL elsewhere. */
+    bool shared;                  /* of a read lock: nobody has had a write lock since the grant */
+    const struct ash_fence *next; /* one more that has to hold, or NULL */
 } ash_fence;
 #define ASH_FENCE_INIT ASH_OPTIONS_INIT(ash_fence)
 

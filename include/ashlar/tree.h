@@ -197,7 +197,7 @@ typedef struct ash_tree_change_options {
     const bson_t *props;      /* properties to set, merged with those that are there; null values
                                  remove one.  At most 64 KiB together (ASH_ETOOBIG) */
     const char *changed_by;   /* NULL: the principal's user, else nobody */
-    const ash_fence *fence;   /* of a lock (ashlar/lock.h) in the tree's database: ASH_ELOST once it
+    const ash_fence *fence;   /* of locks (ashlar/lock.h) in the tree's database: ASH_ELOST once one
                                  is not held as granted.  With writes < 0: ASH_ELOST if anybody holds
                                  a lock on the resource (files_id) lock_id; beside a deployment's other
                                  clients as of just before the commit */

@@ -19,6 +19,8 @@ int ash__fence_copy(ash_bucket *b, const ash_fence *fence, ash_fence_copy *out, 
     if (rc != 0)
         return rc;
     ash_assert(full.collection != NULL && full.lock_id != NULL);
+    if (full.shared || full.next != NULL || full.writes < 0)
+        return ash__fail(err, ASH_EINVAL, "a file is changed under the fence of one write lock");
     rc = ash_collection_new(b->store, b->db, full.collection, &out->locks, err);
     if (rc != 0)
         return rc;

@@ -30,8 +30,11 @@ int ash__lock_hand_take(ash_lock_collection *c, const ash_lock_wish *wish, ash_l
     o.polling_interval_s = 0.5;
     o.meta_data = wish->meta;
     int rc = ash_lock_new(c, wish->id, &o, &lock, err);
-    if (rc == 0)
+    if (rc == 0) {
+        /* Whoever gives it back knows of no others in it. */
+        lock->alone = true;
         rc = wish->write ? ash_lock_obtain_write(lock, err) : ash_lock_obtain_read(lock, err);
+    }
     if (rc == 0)
         let_go(lock, out);
     ash_lock_free(lock);
@@ -73,12 +76,13 @@ void ash__lock_hand_filter(const ash_lock_hand *hand, bson_t *filter)
     ash__lock_ownership(&g, filter);
 }
 
-void ash__lock_hand_fence(const ash_lock_collection *c, const ash_lock_hand *hand, ash_fence *out)
+void ash__lock_hand_fence(const char *collection, const ash_lock_hand *hand, ash_fence *out)
 {
     *out = (ash_fence)ASH_FENCE_INIT;
-    out->collection = c->name;
+    out->collection = collection;
     out->lock_id = &hand->doc_id;
     out->writes = hand->writes;
+    out->shared = !hand->write;
 }
 
 void ash__lock_hand_free(ash_lock_hand *hand)

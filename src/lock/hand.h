@@ -21,8 +21,8 @@ typedef struct ash_lock_wish {
     int64_t life_ms;
     const bson_t *meta; /* kept in the document, or NULL */
 } ash_lock_wish;
-/* One try.  ASH_ELOCKED: the text says who holds it.  *out: ash__lock_hand_free(), which gives
- * nothing back. */
+/* One try; a reader has an entry of its own in `holders`.  ASH_ELOCKED: the text says who holds it.
+ * *out: ash__lock_hand_free(), which gives nothing back. */
 int ash__lock_hand_take(ash_lock_collection *c, const ash_lock_wish *wish, ash_lock_hand *out,
                         ash_error *err);
 /* life_ms from now.  ASH_ELOST: it ended, was broken or taken over. */
@@ -30,8 +30,9 @@ int ash__lock_hand_renew(ash_lock_collection *c, const ash_lock_hand *hand, int6
                          ash_error *err);
 /* ASH_ELOST likewise; nobody is hurt. */
 int ash__lock_hand_release(ash_lock_collection *c, const ash_lock_hand *hand, ash_error *err);
-/* For a change that must happen only while the grant holds; write alone.  Points into hand and c. */
-void ash__lock_hand_fence(const ash_lock_collection *c, const ash_lock_hand *hand, ash_fence *out);
+/* For a change of a tree that must happen only while the grant holds; of a reader's: while nobody
+ * has written since.  collection: of the lock documents.  Points into both. */
+void ash__lock_hand_fence(const char *collection, const ash_lock_hand *hand, ash_fence *out);
 /* What a filter on lock documents says of a grant that holds. */
 void ash__lock_hand_filter(const ash_lock_hand *hand, bson_t *filter);
 void ash__lock_hand_free(ash_lock_hand *hand);

@@ -106,6 +106,7 @@ struct ash_lock {
     ash_lock_resource *resource;
     bson_value_t id;
     ash_lock_settings settings;
+    bool alone; /* a reader with an entry of its own, which no other joins (hand.c) */
     ash_lock_event_fn fn;
     void *fn_ctx;
 

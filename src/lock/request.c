@@ -157,7 +157,7 @@ static void join_members(ash_lock *lock)
 {
     ash_lock_resource *r = lock->resource;
     const ash_lock_grant *g = &lock->grant;
-    if (g->write)
+    if (g->write || lock->alone)
         return;
     /* The entry that the grant was counted in: one that stood, or our own. */
     if (r->members > 0 && bson_oid_equal(&r->join, &g->h)) {
@@ -256,7 +256,7 @@ static int attempt(ash_lock *lock, bool wait, ash_lock_party *party, bson_t *doc
     lock->woken = false;
     if (wait && !lock->queued)
         ash__lock_party_gather(lock, party);
-    if (lock->want == ASH_LOCK_WANT_READ && lock->resource->members > 0) {
+    if (lock->want == ASH_LOCK_WANT_READ && !lock->alone && lock->resource->members > 0) {
         bson_oid_copy(&lock->resource->join, &join);
         asking.join = &join;
     }

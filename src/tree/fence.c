@@ -3,6 +3,7 @@
 #include "tree/change.h"
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "bucket/bucket.h"
 
 /* Not all of the document: those who wait for the lock change it all the time, and a transaction
@@ -49,43 +50,58 @@ static void held_by_anybody(bson_t *filter, const bson_value_t *resource)
                 BCON_INT32(0), "}", "}", "]");
 }
 
-static int require_nobody(ash_tree_commit *c, ash_error *err)
+/* A lock document that is there conflicts with whoever is granted it meanwhile. */
+static int require_nobody(ash_tree_commit *c, const ash_fence *fence, ash_collection *locks,
+                          ash_error *err)
 {
-    const ash_fence *fence = c->opts->fence;
-    ash_collection *locks = NULL;
-    bson_t filter = BSON_INITIALIZER;
+    bson_t any = BSON_INITIALIZER, filter = BSON_INITIALIZER;
     bool held = false;
+    int rc = 0;
+    ash__filter_id(&any, "files_id", fence->lock_id);
     held_by_anybody(&filter, fence->lock_id);
-    int rc = ash_collection_new(c->tree->store, c->tree->db, fence->collection, &locks, err);
+    if (!c->tree->serial)
+        rc = touch(c, locks, &any, &held, err);
     if (rc == 0)
         rc = look(c, locks, &filter, &held, err);
     if (rc == 0 && held)
         rc = ash__fail(err, ASH_ELOST, "somebody holds a lock on it");
+    bson_destroy(&any);
     bson_destroy(&filter);
-    ash_collection_free(locks);
+    return rc;
+}
+
+/* Every grant to a writer counts `writes` up, so that one that stands still, without a writer, says
+ * that nobody had it for himself since a reader was let in. */
+static int require_grant(ash_tree_commit *c, const ash_fence *fence, ash_collection *locks,
+                         ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bool held = false;
+    ash__filter_id(&filter, "_id", fence->lock_id);
+    BSON_APPEND_INT64(&filter, "writes", fence->writes);
+    BSON_APPEND_BOOL(&filter, "write_lock", !fence->shared);
+    int rc = c->tree->serial ? look(c, locks, &filter, &held, err)
+                             : touch(c, locks, &filter, &held, err);
+    if (rc == 0 && !held)
+        rc = ash__fail(err, ASH_ELOST, "the lock is not held any more as it was granted");
+    bson_destroy(&filter);
     return rc;
 }
 
 int ash__commit_fence(ash_tree_commit *c, ash_error *err)
 {
-    const ash_fence *fence = c->opts->fence;
-    ash_collection *locks = NULL;
-    bson_t filter = BSON_INITIALIZER;
-    bool held = false;
-    if (fence == NULL)
-        return 0;
-    if (fence->writes < 0)
-        return require_nobody(c, err);
-    ash__filter_id(&filter, "_id", fence->lock_id);
-    bson_append_int64(&filter, "writes", 6, fence->writes);
-    bson_append_bool(&filter, "write_lock", 10, true);
-    int rc = ash_collection_new(c->tree->store, c->tree->db, fence->collection, &locks, err);
-    if (rc == 0)
-        rc = c->tree->serial ? look(c, locks, &filter, &held, err)
-                             : touch(c, locks, &filter, &held, err);
-    if (rc == 0 && !held)
-        rc = ash__fail(err, ASH_ELOST, "the lock is not held any more as it was granted");
-    bson_destroy(&filter);
-    ash_collection_free(locks);
+    int rc = 0;
+    for (const ash_fence *given = c->opts->fence; rc == 0 && given != NULL;) {
+        ash_fence fence;
+        ash_collection *locks = NULL;
+        rc = ash__options_copy(&fence, sizeof fence, given, err);
+        if (rc == 0)
+            rc = ash_collection_new(c->tree->store, c->tree->db, fence.collection, &locks, err);
+        if (rc == 0)
+            rc = fence.writes < 0 ? require_nobody(c, &fence, locks, err)
+                                  : require_grant(c, &fence, locks, err);
+        ash_collection_free(locks);
+        given = fence.next;
+    }
     return rc;
 }

@@ -306,6 +306,7 @@ case_a_single_server_that_is_gone() {
 # A port alone is one of this machine; 0 is any.
 case_a_bare_port() {
     for address in :0 0; do
+        rm -f "$scratch/out" # of the server before
         "$ASHLAR" -s "$scratch/bare" serve --mongo $address >"$scratch/out" 2>"$scratch/server.err" &
         server_pid=$!
         echo $server_pid >>"$scratch/pids"

@@ -29,12 +29,14 @@ recorded="--record $here/ash-record.so --workload $here/crash-workload"
 recorded_tree="--record $here/ash-record.so --workload $here/crash-tree-workload"
 recorded_object="--record $here/ash-record.so --workload $here/crash-object-workload"
 recorded_door="--record $here/ash-record.so --workload $here/crash-door-workload"
+recorded_web="--record $here/ash-record.so --workload $here/crash-web-workload"
 # shellcheck disable=SC2086
 {
     [ "$cuts" = 0 ] || try "$here/crash-cut" $recorded --cuts "$cuts" --per-run 50 --steps 60 --seed "$seed"
     [ "$cuts" = 0 ] || try "$here/crash-tree-cut" $recorded_tree --cuts "$cuts" --per-run 50 --steps 120 --seed "$seed"
     [ "$cuts" = 0 ] || try "$here/crash-object-cut" $recorded_object --cuts "$cuts" --per-run 50 --steps 120 --seed "$seed"
     [ "$cuts" = 0 ] || try "$here/crash-door-cut" $recorded_door --cuts "$cuts" --per-run 50 --steps 120 --seed "$seed"
+    [ "$cuts" = 0 ] || try "$here/crash-web-cut" $recorded_web --cuts "$cuts" --per-run 50 --steps 120 --seed "$seed"
     try "$here/crash-cut" $recorded --cuts 200 --rule 1 --seed "$seed" 2>/dev/null
     try "$here/crash-cut" $recorded --cuts 200 --rule 2 --seed "$seed" 2>/dev/null
     try "$here/crash-cut" $recorded --cuts 200 --rule 3 --seed "$seed" 2>/dev/null
@@ -48,6 +50,7 @@ recorded_door="--record $here/ash-record.so --workload $here/crash-door-workload
 [ "$kills" = 0 ] || try "$here/crash-tree-kill" --kills "$kills" --seed "$seed"
 [ "$kills" = 0 ] || try "$here/crash-object-kill" --kills "$kills" --seed "$seed"
 [ "$kills" = 0 ] || try "$here/crash-door-kill" --kills "$kills" --seed "$seed"
+[ "$kills" = 0 ] || try "$here/crash-web-kill" --kills "$kills" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-flip" --flips "$flips" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-tree-flip" --flips "$flips" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-object-flip" --flips "$flips" --seed "$seed"

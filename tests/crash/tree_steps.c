@@ -290,3 +290,33 @@ void tree_worker_close(tree_worker *w)
     ash_tree_close(w->tree);
     w->tree = NULL;
 }
+
+/* ---- afterwards ---- */
+
+/* What was on its way is not in the way. */
+static bool sweep(tree_worker *t, ash_error *err)
+{
+    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
+    ash_sweep_options s = ASH_SWEEP_OPTIONS_INIT;
+    ash_sweep_report swept = ASH_SWEEP_REPORT_INIT;
+    ash_bucket *bucket = NULL;
+    int64_t gone = 0;
+    o.bucket_name = "v7.fs";
+    s.min_age_s = -1;
+    int rc = ash_bucket_new(t->store, &o, &bucket, err);
+    if (rc == 0)
+        rc = ash_bucket_sweep(bucket, &s, &swept, err);
+    if (rc == 0)
+        rc = tree_collect(t->tree, &gone, err);
+    if (rc == 0)
+        rc = tree_collect(t->tree, &gone, err);
+    ash_bucket_free(bucket);
+    if (rc == 0 && gone > 0)
+        rc = ash__fail(err, ASH_ECONDITION, "a collection left %lld contents", (long long)gone);
+    return rc == 0;
+}
+
+bool tree_clean_up(tree_worker *w, ash_error *err)
+{
+    return tree_is_sound(w->tree, err) && sweep(w, err) && tree_is_sound(w->tree, err);
+}

@@ -47,6 +47,10 @@ int tree_put(ash_tree *tree, const char *path, uint32_t content,
 /* Contents of any age that nobody has; *gone: how many. */
 int tree_collect(ash_tree *tree, int64_t *gone, ash_error *err);
 
+/* The trees are sound, what was on its way goes, a second collection finds nothing, and they are still
+ * sound. */
+bool tree_clean_up(tree_worker *w, ash_error *err);
+
 /* Everything that the root has and had but for ids and dates, as lines: current entries, all
  * versions of each, what can be undeleted. */
 int tree_portrait(ash_tree *tree, ash_buffer *out, ash_error *err);

@@ -44,35 +44,10 @@ int share_portrait(share *s, ash_buffer *out, ash_error *err)
     return tree_portrait(s->own.tree, out, err);
 }
 
-/* What was on its way is not in the way. */
-static bool clean_up(tree_worker *t, ash_error *err)
-{
-    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
-    ash_sweep_options s = ASH_SWEEP_OPTIONS_INIT;
-    ash_sweep_report swept = ASH_SWEEP_REPORT_INIT;
-    ash_bucket *bucket = NULL;
-    int64_t gone = 0;
-    o.bucket_name = "v7.fs";
-    s.min_age_s = -1;
-    int rc = ash_bucket_new(t->store, &o, &bucket, err);
-    if (rc == 0)
-        rc = ash_bucket_sweep(bucket, &s, &swept, err);
-    if (rc == 0)
-        rc = tree_collect(t->tree, &gone, err);
-    if (rc == 0)
-        rc = tree_collect(t->tree, &gone, err);
-    ash_bucket_free(bucket);
-    if (rc == 0 && gone > 0)
-        rc = ash__fail(err, ASH_ECONDITION, "a collection left %lld contents", (long long)gone);
-    return rc == 0;
-}
-
 /* All roots share their contents: once is enough. */
 bool share_clean_up(share *s, ash_error *err)
 {
-    tree_worker *t = &s->own;
-    return t->thread != 0 ||
-           (tree_is_sound(t->tree, err) && clean_up(t, err) && tree_is_sound(t->tree, err));
+    return s->own.thread != 0 || tree_clean_up(&s->own, err);
 }
 
 bool step_is_prune(uint64_t seed, uint32_t thread, uint32_t number)

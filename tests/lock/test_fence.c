@@ -10,9 +10,11 @@ static int put(fixture *f, ash_bucket *b, const char *text, const ash_fence *fen
     ash_upload *u = NULL;
     o.fence = fence;
     o.replace = true;
-    assert_ok(ash_bucket_open_upload_stream(b, "file", &o, &u, &f->err), &f->err);
+    int rc = ash_bucket_open_upload_stream(b, "file", &o, &u, &f->err);
+    if (rc != 0)
+        return rc;
     assert_ok(ash_upload_write(u, text, strlen(text), &f->err), &f->err);
-    int rc = ash_upload_finish(u, NULL, &f->err);
+    rc = ash_upload_finish(u, NULL, &f->err);
     ash_upload_free(u);
     return rc;
 }
@@ -56,6 +58,16 @@ static void test_lock_fence__holder_commits_and_a_stale_one_does_not(void **stat
     assert_content(f, b, "by the first");
     assert_ok(put(f, b, "by the second", &fence), &f->err);
     assert_int_equal(put(f, b, "too late", &stale), ASH_ELOST);
+    assert_content(f, b, "by the second");
+    /* What trees know of fences, files do not. */
+    fence.next = &stale;
+    assert_int_equal(put(f, b, "two", &fence), ASH_EINVAL);
+    fence.next = NULL;
+    fence.shared = true;
+    assert_int_equal(put(f, b, "of a reader", &fence), ASH_EINVAL);
+    fence.shared = false;
+    fence.writes = -1;
+    assert_int_equal(put(f, b, "of nobody", &fence), ASH_EINVAL);
     assert_content(f, b, "by the second");
     assert_int_equal(ash_lock_release(first, &f->err), ASH_ELOST);
     assert_ok(ash_lock_release(second, &f->err), &f->err);

@@ -54,6 +54,80 @@ static void test_lock_hand__readers(void **state)
     ash__lock_hand_free(&two);
 }
 
+/* Readers of a process share an entry; a grant that goes elsewhere has one of its own. */
+static void test_lock_hand__reader_beside_readers(void **state)
+{
+    fixture *f = *state;
+    ash_lock *lock = open_lock(f, f->c, "x", NULL);
+    assert_ok(ash_lock_obtain_read(lock, &f->err), &f->err);
+    ash_lock_hand hand = take(f, false, 60000);
+    ash_lock *later = open_lock(f, f->c, "x", NULL);
+    assert_ok(ash_lock_obtain_read(later, &f->err), &f->err);
+    bson_t *doc = lock_doc(f, "x");
+    assert_int_equal(doc_int(doc, "read_locks"), 3);
+    bson_destroy(doc);
+    assert_ok(ash__lock_hand_release(f->c, &hand, &f->err), &f->err);
+    assert_int_equal(ash__lock_hand_release(f->c, &hand, &f->err), ASH_ELOST);
+    assert_int_equal(ash__lock_hand_renew(f->c, &hand, 60000, &f->err), ASH_ELOST);
+    doc = lock_doc(f, "x");
+    assert_int_equal(doc_int(doc, "read_locks"), 2);
+    bson_destroy(doc);
+    assert_ok(ash_lock_release(lock, &f->err), &f->err);
+    assert_ok(ash_lock_release(later, &f->err), &f->err);
+    ash_lock_free(lock);
+    ash_lock_free(later);
+    ash__lock_hand_free(&hand);
+}
+
+/* What the package looks at is as it writes it. */
+static void test_lock_hand__document_is_the_packages(void **state)
+{
+    fixture *f = *state;
+    bson_value_t id = text_id("x");
+    bson_t *meta = BCON_NEW("who", BCON_UTF8("desk"));
+    ash_lock_hand hand = {0};
+    bson_iter_t at;
+    const ash_lock_wish wish = {&id, true, 60000, meta};
+    assert_ok(ash__lock_hand_take(f->c, &wish, &hand, &f->err), &f->err);
+    bson_t *doc = lock_doc(f, "x");
+    assert_true(bson_iter_init_find(&at, doc, "write_lock") && bson_iter_bool(&at));
+    assert_true(bson_iter_init_find(&at, doc, "write_req") && !bson_iter_bool(&at));
+    assert_true(bson_iter_init_find(&at, doc, "expires") && BSON_ITER_HOLDS_DATE_TIME(&at));
+    assert_true(bson_iter_init_find(&at, doc, "read_locks") && bson_iter_int32(&at) == 0);
+    assert_true(bson_iter_init_find(&at, doc, "writes") && bson_iter_int32(&at) == hand.writes);
+    assert_true(bson_iter_init_find(&at, doc, "meta") && BSON_ITER_HOLDS_DOCUMENT(&at));
+    bson_destroy(doc);
+    assert_ok(ash__lock_hand_release(f->c, &hand, &f->err), &f->err);
+    doc = lock_doc(f, "x");
+    assert_true(bson_iter_init_find(&at, doc, "write_lock") && !bson_iter_bool(&at));
+    assert_true(bson_iter_init_find(&at, doc, "meta") && BSON_ITER_HOLDS_NULL(&at));
+    bson_destroy(doc);
+    bson_destroy(meta);
+    ash__lock_hand_free(&hand);
+}
+
+/* The bytes of a hand, and no more, are kept by whoever keeps it: freeing one gives nothing back. */
+static void test_lock_hand__outlives_who_took_it(void **state)
+{
+    fixture *f = *state;
+    ash_lock_hand hand = take(f, true, 60000), kept = hand;
+    bson_value_copy(&hand.doc_id, &kept.doc_id);
+    ash__lock_hand_free(&hand);
+    ash_lock_collection_close(f->c);
+    f->c = NULL;
+    f->c = fixture_reopen(f, &f->opts);
+    bson_t filter = BSON_INITIALIZER;
+    ash__lock_hand_filter(&kept, &filter);
+    bson_t *doc = lock_doc(f, "x");
+    bson_iter_t at;
+    assert_true(bson_iter_init_find(&at, doc, "write_lock") && bson_iter_bool(&at));
+    assert_true(bson_has_field(&filter, "writes"));
+    bson_destroy(doc);
+    bson_destroy(&filter);
+    assert_ok(ash__lock_hand_release(f->c, &kept, &f->err), &f->err);
+    ash__lock_hand_free(&kept);
+}
+
 static void test_lock_hand__ends(void **state)
 {
     fixture *f = *state;
@@ -72,6 +146,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LOCK_TEST(test_lock_hand__from_another_process),
         LOCK_TEST(test_lock_hand__readers),
+        LOCK_TEST(test_lock_hand__reader_beside_readers),
+        LOCK_TEST(test_lock_hand__document_is_the_packages),
+        LOCK_TEST(test_lock_hand__outlives_who_took_it),
         LOCK_TEST(test_lock_hand__ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,13 +97,87 @@ static void test_tree_fence__undelete_under_one(void **state)
     end(&h);
 }
 
+/* Nobody is to hold it: whoever does, to read or to write, stands in the way. */
+static void test_tree_fence__nobody(void **state)
+{
+    fixture *f = *state;
+    holder h;
+    ash_fence nobody = ASH_FENCE_INIT;
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    support_put_seed(f, "a", 1);
+    bson_value_t id = support_id(f, "a");
+    nobody.collection = "fs.locks";
+    nobody.lock_id = &id;
+    nobody.writes = -1;
+    o.fence = &nobody;
+    assert_ok(support_try_put(f, "a", "no document", 11, &o, NULL), &f->err);
+    obtain(f, &h, &id);
+    assert_int_equal(support_try_put(f, "a", "held", 4, &o, NULL), ASH_ELOST);
+    assert_ok(ash_lock_release(h.lock, &f->err), &f->err);
+    assert_ok(support_try_put(f, "a", "free", 4, &o, NULL), &f->err);
+    assert_ok(ash_lock_obtain_read(h.lock, &f->err), &f->err);
+    assert_int_equal(support_try_put(f, "a", "read", 4, &o, NULL), ASH_ELOST);
+    assert_ok(ash_lock_release(h.lock, &f->err), &f->err);
+    assert_ok(support_try_put(f, "a", "freed", 5, &o, NULL), &f->err);
+    support_expect_text(f, "a", "freed");
+    end(&h);
+}
+
+/* Of a read lock: readers come and go, but no writer may have come in between. */
+static void test_tree_fence__of_a_reader(void **state)
+{
+    fixture *f = *state;
+    holder h;
+    support_put_seed(f, "a", 1);
+    bson_value_t id = support_id(f, "a");
+    obtain(f, &h, &id);
+    ash_fence reader = h.fence;
+    reader.shared = true;
+    h.opts.fence = &reader;
+    assert_int_equal(support_try_put(f, "a", "written", 7, &h.opts, NULL), ASH_ELOST);
+    assert_ok(ash_lock_release(h.lock, &f->err), &f->err);
+    assert_ok(ash_lock_obtain_read(h.lock, &f->err), &f->err);
+    assert_ok(support_try_put(f, "a", "read", 4, &h.opts, NULL), &f->err);
+    assert_ok(ash_lock_release(h.lock, &f->err), &f->err);
+    assert_ok(ash_lock_obtain_write(h.lock, &f->err), &f->err);
+    assert_ok(ash_lock_release(h.lock, &f->err), &f->err);
+    assert_int_equal(support_try_put(f, "a", "late", 4, &h.opts, NULL), ASH_ELOST);
+    support_expect_text(f, "a", "read");
+    end(&h);
+}
+
+static void test_tree_fence__several(void **state)
+{
+    fixture *f = *state;
+    holder one, two;
+    support_put_seed(f, "a", 1);
+    support_put_seed(f, "b", 2);
+    bson_value_t a = support_id(f, "a"), b = support_id(f, "b");
+    obtain(f, &one, &a);
+    obtain(f, &two, &b);
+    one.fence.next = &two.fence;
+    assert_ok(support_try_put(f, "a", "both", 4, &one.opts, NULL), &f->err);
+    assert_ok(ash_lock_release(two.lock, &f->err), &f->err);
+    assert_int_equal(support_try_put(f, "a", "one", 3, &one.opts, NULL), ASH_ELOST);
+    one.fence.next = NULL;
+    assert_ok(support_try_put(f, "a", "alone", 5, &one.opts, NULL), &f->err);
+    /* The second in a chain is as good as the first. */
+    two.fence.next = &one.fence;
+    assert_int_equal(support_try_put(f, "a", "none", 4, &two.opts, NULL), ASH_ELOST);
+    two.fence.size = 0;
+    assert_int_equal(support_try_put(f, "a", "none", 4, &two.opts, NULL), ASH_EINVAL);
+    support_expect_text(f, "a", "alone");
+    end(&one);
+    end(&two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define here(test) cmocka_unit_test_setup_teardown(test, support_setup, support_teardown)
-        here(test_tree_fence__a_lock_on_a_file),
-        here(test_tree_fence__lost_while_bytes_came),
-        here(test_tree_fence__undelete_under_one),
+        here(test_tree_fence__a_lock_on_a_file),   here(test_tree_fence__lost_while_bytes_came),
+        here(test_tree_fence__undelete_under_one), here(test_tree_fence__nobody),
+        here(test_tree_fence__of_a_reader),        here(test_tree_fence__several),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

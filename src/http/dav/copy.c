@@ -92,7 +92,7 @@ static int transfer(copying *c, const ash_op *op, ash_error *err)
     bson_t props;
     o.recursive = true;
     if (c->move) {
-        o.fence = c->source.fence;
+        o.fence = ash__dav_guard_fences(&c->source, &c->target);
         o.if_version = c->source.if_version;
         return ash_tree_move(tree, c->from, c->to, &o, op, NULL, err);
     }

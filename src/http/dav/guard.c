@@ -15,7 +15,9 @@ typedef struct guarding {
     unsigned changes;
     ash_dav_if asked;
     ash_dav_lock_set locks;
-    ash_fence fence;
+    ash_tree_entry *folder; /* that the name comes into or goes from; or NULL */
+    ash_fence *fences;      /* a chain of so many */
+    size_t fence_count;
 } guarding;
 
 /* ---- If ---- */
@@ -40,7 +42,8 @@ static bool etag_holds(const guarding *g, const char *path, const char *etag)
     return strcmp(now, etag) == 0;
 }
 
-/* The path of a tagged list's resource in this tree; NULL: it is none of it. */
+/* The path of a tagged list's resource in this tree; NULL: it is none of it.  Under which name a
+ * client knows this server is not asked: a proxy may have changed it, and tokens are ours alone. */
 static char *path_of(const guarding *g, const char *resource)
 {
     ash_http_target t;
@@ -48,7 +51,8 @@ static char *path_of(const guarding *g, const char *resource)
     size_t prefix = strlen(g->dav->prefix);
     char *path = NULL;
     if (ash__http_target_parse(resource, &t, NULL, &why) && t.path != NULL &&
-        strncmp(t.path, g->dav->prefix, prefix) == 0)
+        strncmp(t.path, g->dav->prefix, prefix) == 0 &&
+        (t.path[prefix] == '/' || t.path[prefix] == '\0'))
         path = ash__strdup(t.path[prefix] == '\0' ? "/" : t.path + prefix);
     ash__http_target_release(&t);
     return path;
@@ -106,11 +110,11 @@ static bool check_conditions(const guarding *g, ash_dav_guard *out)
 
 /* ---- locks ---- */
 
-static void answer_locked(const guarding *g, const char *path)
+static void answer_locked(const guarding *g, const ash_dav_lock *lock)
 {
     ash_buffer out = ASH_BUFFER_INIT;
     ash_buffer href = ASH_BUFFER_INIT;
-    ash__dav_href(g->dav, &href, path, false);
+    ash__dav_href(g->dav, &href, lock->path, lock->is_folder);
     ash__dav_error_body(&out, "lock-token-submitted", ash__buffer_text(&href));
     ash__answer_body(g->x, 423, ASH_DAV_XML_TYPE, out.data, out.len);
     ash__buffer_release(&href);
@@ -124,11 +128,11 @@ static bool is_below(const char *path, const char *above)
 }
 
 /* Does a lock stand in the way of the change? */
-static bool stands(const guarding *g, const ash_dav_lock *lock, const char *folder)
+static bool stands(const guarding *g, const ash_dav_lock *lock)
 {
     if (ash__dav_lock_covers(lock, g->path))
         return true;
-    if (g->changes & ASH_GUARD_NAME && strcmp(lock->path, folder) == 0)
+    if (g->folder != NULL && strcmp(lock->path, ash_tree_entry_path(g->folder)) == 0)
         return true;
     return g->changes & ASH_GUARD_BELOW && is_below(lock->path, g->path);
 }
@@ -145,22 +149,14 @@ static bool has_key(const guarding *g, const ash_dav_lock *lock)
     return false;
 }
 
-static char *folder_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return ash__strndup(path, slash == path ? 1 : (size_t)(slash - path));
-}
-
 static bool check_locks(guarding *g)
 {
-    char *folder = folder_of(g->path);
     const ash_dav_lock *in_the_way = NULL;
     for (size_t i = 0; in_the_way == NULL && i < g->locks.count; i++)
-        if (stands(g, &g->locks.items[i], folder) && !has_key(g, &g->locks.items[i]))
+        if (stands(g, &g->locks.items[i]) && !has_key(g, &g->locks.items[i]))
             in_the_way = &g->locks.items[i];
     if (in_the_way != NULL)
-        answer_locked(g, in_the_way->path);
-    ash__free(folder);
+        answer_locked(g, in_the_way);
     return in_the_way == NULL;
 }
 
@@ -168,34 +164,71 @@ static bool check_foreign(guarding *g, const ash_tree_entry *e)
 {
     char *who = NULL;
     ash_error err = ASH_ERROR_INIT;
-    bool below = g->changes & ASH_GUARD_BELOW && ash_tree_entry_is_folder(e);
-    if (ash__dav_locks_foreign(g->dav->locks, e, below, &g->locks, &who, &err) != 0)
+    const ash_dav_place place = {.entry = e,
+                                 .folder = g->folder,
+                                 .below = e != NULL && g->changes & ASH_GUARD_BELOW &&
+                                          ash_tree_entry_is_folder(e)};
+    if (ash__dav_locks_foreign(g->dav->locks, &place, &g->locks, &who, &err) != 0)
         ash__answer_error(g->x, &err);
     else if (who != NULL)
-        ash__answer_text(g->x, 423, "%s holds a lock on %s", who, g->path);
+        ash__answer_text(g->x, 423, "%s holds a lock on %s, its folder, or something in it", who,
+                         g->path);
     ash__free(who);
     return g->x->status == 0;
 }
 
-/* That it is as it was found holds in the commit, too. */
-static void set_fence(guarding *g, ash_dav_guard *out)
+/* ---- that it is as it was found holds in the commit, too ---- */
+
+static void add_fence(guarding *g, ash_fence fence)
 {
-    const ash_dav_lock *own = NULL;
-    for (size_t i = 0; i < g->locks.count; i++) {
-        if (strcmp(g->locks.items[i].path, g->path) != 0)
-            continue;
-        /* Shared ones: whoever wants to write has to have their readers' consent anyhow. */
-        if (g->locks.items[i].shared)
+    g->fences[g->fence_count] = fence;
+    if (g->fence_count > 0)
+        g->fences[g->fence_count - 1].next = &g->fences[g->fence_count];
+    g->fence_count++;
+}
+
+/* Where no client of WebDAV has a lock, no program may have one by then, either. */
+static void fence_nobody(guarding *g, const ash_tree_entry *e)
+{
+    for (size_t i = 0; e != NULL && i < g->locks.count; i++)
+        if (strcmp(g->locks.items[i].path, ash_tree_entry_path(e)) == 0)
             return;
-        own = &g->locks.items[i];
-    }
-    if (out->entry == NULL)
-        return;
-    ash__dav_locks_fence(g->dav->locks, ash_tree_entry_id(out->entry), own, &g->fence);
-    out->fence = &g->fence;
+    if (e != NULL)
+        add_fence(g, ash__dav_locks_fence(ash_tree_entry_id(e), NULL));
+}
+
+static void set_fences(guarding *g, ash_dav_guard *out)
+{
+    g->fences = ash__alloc_array(g->locks.count + 2, sizeof *g->fences);
+    fence_nobody(g, out->entry);
+    fence_nobody(g, g->folder);
+    for (size_t i = 0; i < g->locks.count; i++)
+        if (stands(g, &g->locks.items[i]) &&
+            ash__dav_if_submits(&g->asked, g->locks.items[i].token))
+            add_fence(g, ash__dav_locks_fence(NULL, &g->locks.items[i]));
+    out->fence = g->fence_count > 0 ? g->fences : NULL;
+}
+
+const ash_fence *ash__dav_guard_fences(ash_dav_guard *first, const ash_dav_guard *second)
+{
+    guarding *g = first->state;
+    if (first->fence == NULL)
+        return second->fence;
+    g->fences[g->fence_count - 1].next = second->fence;
+    return first->fence;
 }
 
 /* ---- all of it ---- */
+
+static int find_folder(guarding *g, const ash_tree_entry *e, ash_error *err)
+{
+    /* Bytes for what is not there make a new name. */
+    if (e == NULL && g->changes & (ASH_GUARD_BYTES | ASH_GUARD_MAKE))
+        g->changes |= ASH_GUARD_NAME;
+    if (!(g->changes & ASH_GUARD_NAME) || strcmp(g->path, "/") == 0)
+        return 0;
+    return ash__dav_lookup_parent(g->dav, g->path, &g->folder, err);
+}
 
 static bool prepare(guarding *g, ash_dav_guard *out)
 {
@@ -206,7 +239,8 @@ static bool prepare(guarding *g, ash_dav_guard *out)
     if (!good)
         ash__answer_text(g->x, 400, "the If field is none that RFC 4918 knows");
     else if (ash__dav_locks_load(g->dav->locks, &g->locks, &err) != 0 ||
-             ash__dav_lookup(g->dav, g->path, &out->entry, &err) != 0)
+             ash__dav_lookup(g->dav, g->path, &out->entry, &err) != 0 ||
+             find_folder(g, out->entry, &err) != 0)
         ash__answer_error(g->x, &err);
     return g->x->status == 0;
 }
@@ -219,9 +253,6 @@ bool ash__dav_guard(ash_dav *dav, ash_exchange *x, const char *path, unsigned ch
     *g = (guarding){.dav = dav, .x = x, .path = ash__strdup(path), .changes = changes};
     if (!prepare(g, out))
         return false;
-    /* Bytes for what is not there make a new name. */
-    if (out->entry == NULL && changes & ASH_GUARD_BYTES)
-        g->changes |= ASH_GUARD_NAME;
     bool other = changes & ASH_GUARD_OTHER;
     if (!other && !ash__dav_if_holds(&g->asked, holds, g)) {
         ash__answer_text(x, 412, "what the If field says does not hold");
@@ -229,12 +260,28 @@ bool ash__dav_guard(ash_dav *dav, ash_exchange *x, const char *path, unsigned ch
     }
     if (!other && !check_conditions(g, out))
         return false;
-    if (changes & ASH_GUARD_READ)
+    if (changes & ASH_GUARD_READ && !(g->changes & ASH_GUARD_NAME))
         return true;
-    if (!check_locks(g) || (out->entry != NULL && !check_foreign(g, out->entry)))
+    if (!check_locks(g) || !check_foreign(g, out->entry))
         return false;
-    set_fence(g, out);
+    set_fences(g, out);
     return true;
+}
+
+bool ash__dav_guard_again(ash_dav_guard *out)
+{
+    guarding *g = out->state;
+    /* The fences point to what was found before. */
+    ash_dav_lock_set before = g->locks;
+    ash_error err = ASH_ERROR_INIT;
+    bool good = false;
+    if (ash__dav_locks_load(g->dav->locks, &g->locks, &err) != 0)
+        ash__answer_error(g->x, &err);
+    else
+        good = check_locks(g);
+    ash__dav_lock_set_release(&g->locks);
+    g->locks = before;
+    return good;
 }
 
 void ash__dav_guard_release(ash_dav_guard *out)
@@ -242,6 +289,8 @@ void ash__dav_guard_release(ash_dav_guard *out)
     guarding *g = out->state;
     ash_tree_entry_free(out->entry);
     if (g != NULL) {
+        ash_tree_entry_free(g->folder);
+        ash__free(g->fences);
         ash__dav_if_release(&g->asked);
         ash__dav_lock_set_release(&g->locks);
         ash__free((void *)(uintptr_t)g->path);

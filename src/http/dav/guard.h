@@ -23,6 +23,7 @@ enum {
     ASH_GUARD_NAME = 2,  /* it appears, goes, or gets another name: its folder changes, too */
     ASH_GUARD_BELOW = 4, /* all that lies below goes along */
     ASH_GUARD_READ = 8,  /* nothing changes: conditions alone */
+    ASH_GUARD_MAKE = 32, /* with it: where nothing is, something appears (LOCK) */
     ASH_GUARD_OTHER = 16 /* another path of the same request (Destination): its conditions, which
                               are of the request's own, were asked before */
 };
@@ -34,6 +35,11 @@ enum {
 bool ash__dav_guard(ash_dav *dav, ash_exchange *x, const char *path, unsigned changes,
                     ash_dav_guard *out);
 void ash__dav_guard_release(ash_dav_guard *g);
+/* Locks once more, just before the commit of what took its time: a folder above may have been locked
+ * with all that lies in it, which no fence says.  As ash__dav_guard(). */
+bool ash__dav_guard_again(ash_dav_guard *g);
+/* The fences of both, for a change of two paths: first's, with second's behind them. */
+const ash_fence *ash__dav_guard_fences(ash_dav_guard *first, const ash_dav_guard *second);
 
 /* After a DELETE, or of the source after a MOVE (RFC 4918 §7.6): locks on the guard's path, and
  * below it, are over. */

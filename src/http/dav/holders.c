@@ -78,44 +78,6 @@ static int64_t date_of(const bson_t *doc, const char *path)
                : 0;
 }
 
-static bool is_same(const bson_value_t *a, const bson_value_t *b)
-{
-    return a->value_type == BSON_TYPE_OID && b->value_type == BSON_TYPE_OID &&
-           bson_oid_equal(&a->value.v_oid, &b->value.v_oid);
-}
-
-/* What lies in another tree has no path here, and one that is made up: "/?/NAME". */
-static bool is_made_up(ash_dav_locks *l, const ash_tree_entry *e)
-{
-    const char *path = ash_tree_entry_path(e);
-    ash_tree_entry *there = NULL;
-    if (strncmp(path, "/?/", 3) != 0)
-        return false;
-    bool same = ash_tree_get(l->tree, path, NULL, NULL, &there, NULL) == 0 &&
-                is_same(ash_tree_entry_id(there), ash_tree_entry_id(e));
-    ash_tree_entry_free(there);
-    return !same;
-}
-
-/* The path of the resource; NULL: nothing of this tree. */
-static int path_of(ash_dav_locks *l, const bson_value_t *resource, char **out, ash_error *err)
-{
-    ash_tree_entry *e = NULL;
-    *out = NULL;
-    if (resource->value_type == BSON_TYPE_UTF8) {
-        if (strcmp(resource->value.v_utf8.str, ash_tree_root(l->tree)) == 0)
-            *out = ash__strdup("/");
-        return 0;
-    }
-    int rc = ash_tree_get_by_id(l->tree, resource, 0, NULL, &e, err);
-    if (rc == ASH_ENOTFOUND || rc == ASH_EINVAL)
-        return 0;
-    if (rc == 0 && !ash_tree_entry_is_deleted(e) && !is_made_up(l, e))
-        *out = ash__strdup(ash_tree_entry_path(e));
-    ash_tree_entry_free(e);
-    return rc;
-}
-
 static int visit(const visiting *v, const bson_t *doc, ash_error *err)
 {
     bson_iter_t at;
@@ -124,7 +86,11 @@ static int visit(const visiting *v, const bson_t *doc, ash_error *err)
     if (!bson_iter_init_find(&at, doc, "files_id"))
         return 0;
     h.entry = bson_iter_value(&at);
-    int rc = path_of(v->locks, h.entry, &path, err);
+    int rc = ash__dav_locks_path(v->locks, h.entry, &path, err);
+    size_t len = path != NULL ? strlen(path) : 0;
+    /* People write folders as they write files. */
+    if (len > 1 && path[len - 1] == '/')
+        path[len - 1] = '\0';
     if (rc == 0 && path != NULL && is_in(path, v->path)) {
         char *owner = owner_of(doc, &h.webdav);
         h.path = path;

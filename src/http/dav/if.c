@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <string.h>
+#include <strings.h>
 
 static void skip_space(const char **at)
 {
@@ -37,7 +38,7 @@ static char *entity_tag(const char **at)
 static bool parse_condition(const char **at, ash_dav_if *out, size_t list, const char *resource)
 {
     ash_dav_condition c = {.list = list};
-    if (strncmp(*at, "Not", 3) == 0) {
+    if (strncasecmp(*at, "Not", 3) == 0) {
         c.negated = true;
         *at += 3;
         skip_space(at);

@@ -4,6 +4,7 @@
 #include "http/dav/if.h"
 #include "http/dav/locks.h"
 #include "http/dav/multistatus.h"
+#include "http/dav/upload.h"
 #include "http/dav/xml.h"
 
 #include <stdlib.h>
@@ -20,6 +21,7 @@ typedef struct locking {
     int64_t seconds;
     bool deep;
     bool made; /* the resource was not there */
+    int depth;
     ash_dav_guard guard;
 } locking;
 
@@ -69,6 +71,7 @@ static void answer_conflict(ash_exchange *x, const ash_dav *dav, const char *pat
         ash__answer_error(x, err);
         return;
     }
+    /* A folder's has its '/' already. */
     ash__dav_href(dav, &href, path, false);
     ash__dav_answer_condition(x, 423, "no-conflicting-lock", ash__buffer_text(&href));
     ash__buffer_release(&href);
@@ -82,12 +85,29 @@ static int make_file(locking *k, ash_error *err)
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_writer *w = NULL;
     o.if_absent = true;
+    o.fence = k->guard.fence;
     int rc = ash_tree_open_writer(k->dav->tree, k->path, &o, NULL, &w, err);
     if (rc == 0)
         rc = ash_tree_writer_finish(w, NULL, &k->guard.entry, err);
     ash_tree_writer_free(w);
     k->made = rc == 0;
+    /* Another client was faster, and its lock may stand in the way, or not. */
+    if (rc == ASH_EEXISTS) {
+        rc = ash__dav_lookup(k->dav, k->path, &k->guard.entry, err);
+        if (rc == 0 && k->guard.entry == NULL)
+            rc = ash__fail(err, ASH_ECONFLICT, "%s comes and goes; try again", k->path);
+    }
     return rc;
+}
+
+/* An empty file that nobody has a lock on is no answer to a LOCK. */
+static void unmake_file(locking *k)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    o.if_version = ash_tree_entry_version(k->guard.entry);
+    /* Whoever has written it meanwhile keeps it. */
+    ash_tree_remove(k->dav->tree, k->path, &o, NULL, NULL);
+    k->made = false;
 }
 
 static void take_lock(ash_exchange *x, locking *k, ash_dav_lock *lock)
@@ -96,11 +116,31 @@ static void take_lock(ash_exchange *x, locking *k, ash_dav_lock *lock)
     char *conflict = NULL;
     lock->seconds = k->seconds;
     lock->deep = k->deep;
-    if (ash__dav_locks_take(k->dav->locks, k->guard.entry, lock, &conflict, &err) == 0)
+    int rc = ash__dav_locks_take(k->dav->locks, k->guard.entry, lock, &conflict, &err);
+    if (rc != 0 && k->made)
+        unmake_file(k);
+    if (rc == 0)
         answer_lock(x, k, lock, true);
     else
         answer_conflict(x, k->dav, conflict != NULL ? conflict : k->path, &err);
     ash__free(conflict);
+}
+
+/* Makes nothing that could not be locked then; false: answered. */
+static bool make_place(ash_exchange *x, locking *k, const ash_dav_lock *lock)
+{
+    ash_error err = ASH_ERROR_INIT;
+    char *conflict = NULL;
+    if (k->guard.entry != NULL)
+        return true;
+    if (x->target.is_folder)
+        ash__answer_text(x, 409, "a folder that is not there cannot be locked");
+    else if (ash__dav_locks_ask(k->dav->locks, lock, k->path, &conflict, &err) != 0)
+        answer_conflict(x, k->dav, conflict != NULL ? conflict : k->path, &err);
+    else if (make_file(k, &err) != 0)
+        ash__dav_answer_change(x, &err);
+    ash__free(conflict);
+    return x->status == 0;
 }
 
 static void lock_new(ash_exchange *x, locking *k, const ash_xml_node *root)
@@ -108,7 +148,6 @@ static void lock_new(ash_exchange *x, locking *k, const ash_xml_node *root)
     const ash_xml_node *scope = ash__xml_child(root, "DAV:", "lockscope");
     const ash_xml_node *type = ash__xml_child(root, "DAV:", "locktype");
     const ash_xml_node *owner = ash__xml_child(root, "DAV:", "owner");
-    ash_error err = ASH_ERROR_INIT;
     ash_dav_lock lock = {0};
     bool exclusive = scope != NULL && ash__xml_child(scope, "DAV:", "exclusive") != NULL;
     lock.shared = !exclusive && scope != NULL && ash__xml_child(scope, "DAV:", "shared") != NULL;
@@ -118,11 +157,7 @@ static void lock_new(ash_exchange *x, locking *k, const ash_xml_node *root)
         ash__answer_text(x, 400, "<lockinfo> asks for no write lock, exclusive or shared");
     else if (strlen(lock.owner) > ASH_DAV_MAX_OWNER_BYTES)
         ash__answer_text(x, 413, "the owner is too long");
-    else if (k->guard.entry == NULL && make_file(k, &err) != 0)
-        ash__answer_text(
-            x, err.code == ASH_ENOTFOUND || err.code == ASH_EINVAL ? 409 : ash__status_of(err.code),
-            "%s", err.text);
-    else
+    else if (make_place(x, k, &lock))
         take_lock(x, k, &lock);
     ash__dav_lock_release(&lock);
 }
@@ -158,35 +193,35 @@ static void renew(ash_exchange *x, locking *k)
 static void understand(ash_exchange *x, const ash_xml_node *root)
 {
     locking *k = x->state;
-    if (root == NULL) {
-        renew(x, k);
-        return;
-    }
-    if (strcmp(root->space, "DAV:") != 0 || strcmp(root->name, "lockinfo") != 0) {
+    unsigned changes = ASH_GUARD_READ;
+    if (root != NULL && (strcmp(root->space, "DAV:") != 0 || strcmp(root->name, "lockinfo") != 0)) {
         ash__answer_text(x, 400, "the body of a LOCK is <lockinfo> of the namespace DAV:");
         return;
     }
-    /* Conditions alone: what stands against a lock is another lock, and says so below. */
-    if (!ash__dav_guard(k->dav, x, k->path, ASH_GUARD_READ, &k->guard))
+    if (root != NULL && k->depth != 0 && k->depth != -1) {
+        ash__answer_text(x, 400, "Depth is 0 or infinity here");
         return;
-    if (k->guard.entry == NULL && x->target.is_folder)
-        ash__answer_text(x, 409, "a folder that is not there cannot be locked");
+    }
+    /* Of what is there conditions alone: what stands against a lock is another lock, and says so
+     * below. */
+    if (root != NULL)
+        changes |= ASH_GUARD_MAKE;
+    if (!ash__dav_guard(k->dav, x, k->path, changes, &k->guard))
+        return;
+    if (root == NULL)
+        renew(x, k);
     else
         lock_new(x, k, root);
 }
 
 void ash__dav_lock(ash_dav *dav, ash_exchange *x, const char *path)
 {
-    int depth = ash__dav_depth(x, -1);
-    if (depth != 0 && depth != -1) {
-        ash__answer_text(x, 400, "Depth is 0 or infinity here");
-        return;
-    }
     locking *k = ash__new(locking);
     k->dav = dav;
     k->path = ash__strdup(path);
     k->seconds = seconds_of(x);
-    k->deep = depth == -1;
+    k->depth = ash__dav_depth(x, -1);
+    k->deep = k->depth == -1;
     x->state = k;
     x->release = release;
     ash__xml_collect(x, MAX_XML_BYTES, true, understand);

@@ -125,29 +125,76 @@ static bson_t *document_of(const ash_dav_locks *l, const ash_dav_lock *lock)
 
 /* ---- making ---- */
 
-/* Two that stand against each other may both be written; the one that was first stays, and where
- * nobody can tell, none. */
-static int yield_to_others(ash_dav_locks *l, const ash_dav_lock *lock, const char *path,
-                           char **conflict, ash_error *err)
+static bool is_against(const ash_dav_lock *other, const ash_dav_lock *lock, const char *path)
+{
+    ash_dav_lock mine = *lock;
+    mine.path = (char *)(uintptr_t)path;
+    if (other->shared && lock->shared)
+        return false;
+    return ash__dav_lock_covers(other, path) || ash__dav_lock_covers(&mine, other->path);
+}
+
+static int compare(const ash_dav_lock_set *set, const ash_dav_lock *lock, const char *path,
+                   char **conflict, ash_error *err)
+{
+    size_t others = 0, here = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        const ash_dav_lock *other = &set->items[i];
+        if (strcmp(other->token, lock->token) == 0)
+            continue;
+        others++;
+        here += strcmp(other->path, path) == 0;
+        if (!is_against(other, lock, path))
+            continue;
+        *conflict = ash__sprintf("%s%s", other->path,
+                                 other->is_folder && other->path[1] != '\0' ? "/" : "");
+        return ash__fail(err, ASH_ELOCKED, "%s is locked", other->path);
+    }
+    if (others >= ASH_DAV_MAX_LOCKS)
+        return ash__fail(err, ASH_ENOSPC, "there are %d locks already", (int)ASH_DAV_MAX_LOCKS);
+    if (here >= ASH_DAV_MAX_LOCKS_OF_ONE)
+        return ash__fail(err, ASH_ENOSPC, "there are %d locks on %s already",
+                         (int)ASH_DAV_MAX_LOCKS_OF_ONE, path);
+    return 0;
+}
+
+int ash__dav_locks_ask(ash_dav_locks *l, const ash_dav_lock *lock, const char *path,
+                       char **conflict, ash_error *err)
 {
     ash_dav_lock_set set = {0};
+    *conflict = NULL;
     int rc = ash__dav_locks_load(l, &set, err);
-    for (size_t i = 0; rc == 0 && i < set.count; i++) {
-        const ash_dav_lock *other = &set.items[i];
-        ash_dav_lock mine = *lock;
-        mine.path = (char *)(uintptr_t)path;
-        if (strcmp(other->token, lock->token) == 0 || (other->shared && lock->shared))
-            continue;
-        if (!ash__dav_lock_covers(other, path) && !ash__dav_lock_covers(&mine, other->path))
-            continue;
-        if (conflict != NULL)
-            *conflict = ash__strdup(other->path);
-        rc = ash__fail(err, ASH_ELOCKED, "%s is locked", other->path);
-    }
-    if (rc == 0 && set.count > ASH_DAV_MAX_LOCKS)
-        rc = ash__fail(err, ASH_ELOCKED, "there are %d locks already", (int)ASH_DAV_MAX_LOCKS);
+    if (rc == 0)
+        rc = compare(&set, lock, path, conflict, err);
     ash__dav_lock_set_release(&set);
     return rc;
+}
+
+/* With all below, what programs hold there stands against it, too. */
+static int ask_programs(ash_dav_locks *l, const ash_tree_entry *entry, const ash_dav_lock *lock,
+                        ash_error *err)
+{
+    const ash_dav_place place = {.entry = entry, .below = true, .shared = lock->shared};
+    ash_dav_lock_set set = {0};
+    char *who = NULL;
+    if (!lock->deep || !ash_tree_entry_is_folder(entry))
+        return 0;
+    int rc = ash__dav_locks_load(l, &set, err);
+    if (rc == 0)
+        rc = ash__dav_locks_foreign(l, &place, &set, &who, err);
+    if (rc == 0 && who != NULL)
+        rc = ash__fail(err, ASH_ELOCKED, "%s holds a lock on %s, or in it", who,
+                       ash_tree_entry_path(entry));
+    ash__dav_lock_set_release(&set);
+    ash__free(who);
+    return rc;
+}
+
+/* A grant that no client was told of, since the server or its disk failed meanwhile, is nobody's to
+ * give back: it is for some seconds at first, and then it is free. */
+static int64_t first_life_ms(const ash_dav_lock *lock)
+{
+    return (lock->seconds < ASH_DAV_UNTOLD_S ? lock->seconds : ASH_DAV_UNTOLD_S) * 1000;
 }
 
 static int take_grant(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_lock *lock,
@@ -155,8 +202,7 @@ static int take_grant(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_loc
 {
     bson_t *meta = BCON_NEW("webdav", BCON_UTF8(lock->token), "path",
                             BCON_UTF8(ash_tree_entry_path(entry)), "owner", BCON_UTF8(lock->owner));
-    const ash_lock_wish wish = {ash_tree_entry_id(entry), !lock->shared, lock->seconds * 1000,
-                                meta};
+    const ash_lock_wish wish = {ash_tree_entry_id(entry), !lock->shared, first_life_ms(lock), meta};
     int rc = ash__dav_locks_open(l, err);
     if (rc == 0)
         rc = ash__lock_hand_take(l->made, &wish, &lock->hand, err);
@@ -172,7 +218,8 @@ int ash__dav_locks_take(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_l
     lock->path = ash__strdup(path);
     bson_value_copy(ash_tree_entry_id(entry), &lock->entry);
     lock->expires_ms = ash__clock_wall_ms() + lock->seconds * 1000;
-    int rc = yield_to_others(l, lock, path, conflict, err);
+    lock->is_folder = ash_tree_entry_is_folder(entry);
+    int rc = ash__dav_locks_ask(l, lock, path, conflict, err);
     if (rc == 0)
         rc = take_grant(l, entry, lock, err);
     if (rc != 0)
@@ -180,8 +227,13 @@ int ash__dav_locks_take(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_l
     bson_t *doc = document_of(l, lock);
     rc = ash_collection_insert_one(l->facts, doc, NULL, err);
     bson_destroy(doc);
+    /* Two that stand against each other may both be written; both see it then. */
     if (rc == 0)
-        rc = yield_to_others(l, lock, path, conflict, err);
+        rc = ash__dav_locks_ask(l, lock, path, conflict, err);
+    if (rc == 0)
+        rc = ask_programs(l, entry, lock, err);
+    if (rc == 0 && lock->seconds * 1000 > first_life_ms(lock))
+        rc = ash__lock_hand_renew(l->made, &lock->hand, lock->seconds * 1000, err);
     if (rc != 0)
         ash__dav_locks_drop(l, lock, NULL);
     return rc;
@@ -203,12 +255,17 @@ static int update_expiry(ash_dav_locks *l, const ash_dav_lock *lock, ash_error *
 
 int ash__dav_locks_renew(ash_dav_locks *l, ash_dav_lock *lock, int64_t seconds, ash_error *err)
 {
+    int64_t before_ms = lock->expires_ms;
     lock->seconds = seconds;
     lock->expires_ms = ash__clock_wall_ms() + seconds * 1000;
+    /* The grant never outlives what is known of it: nobody could give it back. */
+    bool longer = lock->expires_ms > before_ms;
     int rc = ash__dav_locks_open(l, err);
+    if (rc == 0 && longer)
+        rc = update_expiry(l, lock, err);
     if (rc == 0)
         rc = ash__lock_hand_renew(l->made, &lock->hand, seconds * 1000, err);
-    return rc == 0 ? update_expiry(l, lock, err) : rc;
+    return rc == 0 && !longer ? update_expiry(l, lock, err) : rc;
 }
 
 int ash__dav_locks_drop(ash_dav_locks *l, const ash_dav_lock *lock, ash_error *err)
@@ -278,25 +335,22 @@ static bool read_lock(const bson_t *doc, ash_dav_lock *out)
     return true;
 }
 
-/* Where the entry is now; NULL: it is not there any more. */
-static int find_path(ash_dav_locks *l, ash_dav_lock *lock, ash_error *err)
+/* Has the entry's time, which is in the document's `holders`, ended? */
+static bool is_over(const bson_t *doc, const bson_oid_t *h)
 {
-    ash_tree_entry *e = NULL;
-    /* The root's id is its name. */
-    if (lock->entry.value_type == BSON_TYPE_UTF8) {
-        lock->path = ash__strdup("/");
-        return 0;
-    }
-    int rc = ash_tree_get_by_id(l->tree, &lock->entry, 0, NULL, &e, err);
-    if (rc == ASH_ENOTFOUND)
-        return 0;
-    if (rc == 0 && !ash_tree_entry_is_deleted(e))
-        lock->path = ash__strdup(ash_tree_entry_path(e));
-    ash_tree_entry_free(e);
-    return rc;
+    bson_iter_t list, entry, at;
+    if (!bson_iter_init_find(&list, doc, "holders") || !bson_iter_recurse(&list, &entry))
+        return false;
+    while (bson_iter_next(&entry))
+        if (bson_iter_recurse(&entry, &at) && bson_iter_find(&at, "h") &&
+            BSON_ITER_HOLDS_OID(&at) && bson_oid_equal(bson_iter_oid(&at), h))
+            return bson_iter_recurse(&entry, &at) && bson_iter_find(&at, "exp") &&
+                   BSON_ITER_HOLDS_DATE_TIME(&at) &&
+                   bson_iter_date_time(&at) < ash__clock_wall_ms();
+    return false;
 }
 
-/* Broken by somebody, or taken over? */
+/* Broken by somebody, taken over, or over? */
 static int is_granted(ash_dav_locks *l, const ash_dav_lock *lock, bool *granted, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -304,7 +358,7 @@ static int is_granted(ash_dav_locks *l, const ash_dav_lock *lock, bool *granted,
     ash__lock_hand_filter(&lock->hand, &filter);
     int rc = ash_collection_find_one(l->grants, &filter, NULL, &doc, err);
     bson_destroy(&filter);
-    *granted = rc == 0;
+    *granted = rc == 0 && !is_over(&doc, &lock->hand.h);
     if (rc == 0)
         bson_destroy(&doc);
     return rc == ASH_ENOTFOUND ? 0 : rc;
@@ -318,11 +372,15 @@ static int add_lock(ash_dav_locks *l, const bson_t *doc, ash_dav_lock_set *out, 
     if (read_lock(doc, &lock))
         rc = is_granted(l, &lock, &granted, err);
     if (rc == 0 && granted)
-        rc = find_path(l, &lock, err);
+        rc = ash__dav_locks_path(l, &lock.entry, &lock.path, err);
     if (rc != 0 || lock.path == NULL) {
         ash__dav_lock_release(&lock);
         return rc;
     }
+    size_t len = strlen(lock.path);
+    lock.is_folder = lock.path[len - 1] == '/';
+    if (lock.is_folder && len > 1)
+        lock.path[len - 1] = '\0';
     out->items = ash__grow_array(out->items, out->count, &out->capacity, sizeof *out->items);
     out->items[out->count++] = lock;
     return 0;
@@ -351,14 +409,17 @@ int ash__dav_locks_load(ash_dav_locks *l, ash_dav_lock_set *out, ash_error *err)
     return rc;
 }
 
-void ash__dav_locks_fence(const ash_dav_locks *l, const bson_value_t *entry,
-                          const ash_dav_lock *lock, ash_fence *out)
+ash_fence ash__dav_locks_fence(const bson_value_t *entry, const ash_dav_lock *lock)
 {
-    (void)l;
-    *out = (ash_fence)ASH_FENCE_INIT;
-    out->collection = ASH_DAV_COLLECTION ".locks";
-    out->lock_id = lock != NULL ? &lock->hand.doc_id : entry;
-    out->writes = lock != NULL ? lock->hand.writes : -1;
+    ash_fence fence = ASH_FENCE_INIT;
+    if (entry == NULL) {
+        ash__lock_hand_fence(ASH_DAV_COLLECTION ".locks", &lock->hand, &fence);
+        return fence;
+    }
+    fence.collection = ASH_DAV_COLLECTION ".locks";
+    fence.lock_id = entry;
+    fence.writes = -1;
+    return fence;
 }
 
 /* ---- telling ---- */
@@ -378,7 +439,7 @@ static void describe(const ash_dav *dav, const ash_dav_lock *lock, ash_buffer *o
         "<D:timeout>Second-%lld</D:timeout><D:locktoken><D:href>%s</D:href></D:locktoken>"
         "<D:lockroot><D:href>",
         (long long)(left > 0 ? left : 0), lock->token);
-    ash__dav_href(dav, out, lock->path, false);
+    ash__dav_href(dav, out, lock->path, lock->is_folder);
     ash__buffer_append_text(out, "</D:href></D:lockroot></D:activelock>");
 }
 

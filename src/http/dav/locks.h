@@ -12,11 +12,18 @@
 #include "http/dav/dav.h"
 #include "lock/hand.h"
 
-enum { ASH_DAV_TOKEN_BYTES = 46, ASH_DAV_MAX_LOCKS = 1000, ASH_DAV_MAX_OWNER_BYTES = 8192 };
+enum {
+    ASH_DAV_TOKEN_BYTES = 46,
+    ASH_DAV_MAX_LOCKS = 1000,
+    ASH_DAV_MAX_LOCKS_OF_ONE = 100, /* shared ones on one resource */
+    ASH_DAV_UNTOLD_S = 10, /* what is left of a LOCK that was never answered is over by then */
+    ASH_DAV_MAX_OWNER_BYTES = 8192
+};
 
 typedef struct ash_dav_lock {
     char token[ASH_DAV_TOKEN_BYTES]; /* "urn:uuid:…" */
     char *path;                      /* where the entry is now */
+    bool is_folder;
     bson_value_t entry;
     bool shared, deep; /* deep: all below it, too (Depth: infinity) */
     char *owner;       /* XML that stands by itself, or "" */
@@ -39,21 +46,35 @@ void ash__dav_lock_set_release(ash_dav_lock_set *set);
 /* Is the path locked by it, itself or as what lies below? */
 bool ash__dav_lock_covers(const ash_dav_lock *lock, const char *path);
 
+/* Where the entry of an id is, folders with a '/' behind; yours.  NULL: nothing of this tree, or
+ * nothing any more. */
+int ash__dav_locks_path(ash_dav_locks *l, const bson_value_t *id, char **out, ash_error *err);
+
+/* Could there be such a lock (shared, deep) at a path?  ASH_ELOCKED: another one stands against it;
+ * *conflict: its path, as by ash__dav_locks_path(); yours.  ASH_ENOSPC: there are too many. */
+int ash__dav_locks_ask(ash_dav_locks *l, const ash_dav_lock *lock, const char *path,
+                       char **conflict, ash_error *err);
 /* What is asked for: owner, shared, deep, seconds. On success a token is in it, and the rest is
- * filled.  ASH_ELOCKED: somebody else's stands against it; *conflict (or NULL): its path, yours. */
+ * filled.  ASH_ELOCKED: as before, or a program's lock does; *conflict may be NULL then. */
 int ash__dav_locks_take(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_lock *lock,
                         char **conflict, ash_error *err);
 int ash__dav_locks_renew(ash_dav_locks *l, ash_dav_lock *lock, int64_t seconds, ash_error *err);
 int ash__dav_locks_drop(ash_dav_locks *l, const ash_dav_lock *lock, ash_error *err);
 void ash__dav_lock_release(ash_dav_lock *lock); /* memory */
 
-/* Somebody without a token of WebDAV's who holds the entry, or (below) something in it: 0 and *who, a
- * text (yours), or NULL.  own: locks whose holders are known. */
-int ash__dav_locks_foreign(ash_dav_locks *l, const ash_tree_entry *entry, bool below,
+typedef struct ash_dav_place {
+    const ash_tree_entry *entry;  /* or NULL */
+    const ash_tree_entry *folder; /* that a name comes into or goes from, or NULL */
+    bool below;                   /* all that lies in entry, too */
+    bool shared;                  /* who only reads does not count */
+} ash_dav_place;
+/* Somebody without a token of WebDAV's who holds what a change is about: 0 and *who, a text (yours),
+ * or NULL.  A program's lock on a folder is on its names, not on what lies deeper.  own: locks whose
+ * holders are known. */
+int ash__dav_locks_foreign(ash_dav_locks *l, const ash_dav_place *place,
                            const ash_dav_lock_set *own, char **who, ash_error *err);
-/* A fence that nobody holds the entry, or that the lock does; into *out, which points into both. */
-void ash__dav_locks_fence(const ash_dav_locks *l, const bson_value_t *entry,
-                          const ash_dav_lock *lock, ash_fence *out);
+/* A fence that nobody holds the entry, or (entry NULL) that the lock is held; points into them. */
+ash_fence ash__dav_locks_fence(const bson_value_t *entry, const ash_dav_lock *lock);
 
 /* <D:activelock> … of all that cover the path. */
 void ash__dav_locks_describe(ash_dav *dav, const ash_dav_lock_set *set, const char *path,

@@ -137,6 +137,8 @@ void ash__dav_upload_finish(ash_dav_upload *u, ash_exchange *x)
     ash_error err = ASH_ERROR_INIT;
     ash_tree_entry *e = NULL;
     char etag[ASH_ETAG_BYTES];
+    if (!ash__dav_guard_again(&u->guard))
+        return;
     if (ash_tree_writer_finish(u->writer, NULL, &e, &err) != 0) {
         if (err.code == ASH_EEXISTS)
             err.code = ASH_ECONDITION;

@@ -66,8 +66,7 @@ static void transfer(ash_api_call *c, bool move, const char *to)
         o.replace = ash__api_flag(c, "replace");
         o.make_folders = ash__api_flag(c, "make_folders");
         o.recursive = true;
-        if (!move)
-            o.fence = other.fence;
+        o.fence = move ? ash__dav_guard_fences(&from, &there) : other.fence;
         int rc = move ? ash_tree_move(c->mount->tree, c->path, to, &o, NULL, &e, &err)
                       : ash_tree_copy(c->mount->tree, c->path, NULL, to, &o, NULL, &e, &err);
         if (rc == 0 && move)

@@ -117,8 +117,9 @@ static void answer_refused(const patching *p, ash_exchange *x, ash_error *err)
     ash__dav_answer_change(x, err);
 }
 
-static int put_together(patching *p, const ash_site_mount *m, const ash_dav_guard *g,
-                        ash_tree_entry **e, ash_error *err)
+/* Not 0 with x answered: somebody has locked a folder above meanwhile. */
+static int put_together(patching *p, const ash_site_mount *m, ash_dav_guard *g, ash_tree_entry **e,
+                        ash_error *err)
 {
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_writer *w = NULL;
@@ -137,6 +138,8 @@ static int put_together(patching *p, const ash_site_mount *m, const ash_dav_guar
         rc = ash_tree_writer_write(w, p->waiting.data, p->waiting.len, err);
     if (rc == 0)
         rc = ash_tree_writer_seal(w, err);
+    if (rc == 0 && !ash__dav_guard_again(g))
+        rc = ASH_ELOST;
     if (rc == 0)
         rc = ash__site_upload_finish(s, &p->u, w, e, err);
     ash_tree_writer_free(w);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "share.h"
 
+#include <stdio.h>
+#include <string.h>
+
 static void begin(ash_exchange *x)
 {
     ash__dav_begin(x->service, x, x->target.path);
@@ -55,4 +58,22 @@ char *share_etag(share *s, const char *path)
     visit_free(v);
     ash__free(line);
     return etag;
+}
+
+share_key share_lock(share *s, const char *path, const char *fields, const char *body, int status)
+{
+    share_key k = {0};
+    char *line = ash__sprintf("LOCK %s", path);
+    visit *v = share_ask(s, line, fields, body);
+    visit_expect(v, status);
+    const char *token = visit_field(v, "Lock-Token");
+    if (token != NULL) {
+        assert_int_equal(token[0], '<');
+        snprintf(k.token, sizeof k.token, "%.*s", (int)strlen(token) - 2, token + 1);
+        snprintf(k.field, sizeof k.field, "If: (<%s>)\n", k.token);
+        snprintf(k.unlock, sizeof k.unlock, "Lock-Token: <%s>\n", k.token);
+    }
+    visit_free(v);
+    ash__free(line);
+    return k;
 }

@@ -26,4 +26,22 @@ void share_expect(share *s, const char *line, const char *fields, const char *bo
 /* Its ETag as of HEAD, with the quotes; ash__free(). */
 char *share_etag(share *s, const char *path);
 
+/* ---- locks ---- */
+
+#define SHARE_EXCLUSIVE                                                                            \
+    "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/>" \
+    "</D:locktype><D:owner>desk</D:owner></D:lockinfo>"
+#define SHARE_SHARED                                                                               \
+    "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/>"    \
+    "</D:locktype></D:lockinfo>"
+
+typedef struct share_key {
+    char token[64]; /* without its brackets; "": there was none */
+    char field[96]; /* "If: (<TOKEN>)\n" */
+    char unlock[96];
+} share_key;
+
+/* LOCK, whose answer has the status. */
+share_key share_lock(share *s, const char *path, const char *fields, const char *body, int status);
+
 #endif

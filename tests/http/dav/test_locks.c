@@ -8,44 +8,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EXCLUSIVE                                                                                  \
-    "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/>" \
-    "</D:locktype><D:owner>desk</D:owner></D:lockinfo>"
-#define SHARED                                                                                     \
-    "<D:lockinfo xmlns:D=\"DAV:\"><D:lockscope><D:shared/></D:lockscope><D:locktype><D:write/>"    \
-    "</D:locktype></D:lockinfo>"
-
-typedef struct key {
-    char token[64]; /* without its brackets */
-    char field[96]; /* "If: (<TOKEN>)\n" */
-    char unlock[96];
-} key;
-
-static key take(share *s, const char *path, const char *fields, const char *body, int status)
-{
-    key k = {0};
-    char *line = ash__sprintf("LOCK %s", path);
-    visit *v = share_ask(s, line, fields, body);
-    visit_expect(v, status);
-    const char *token = visit_field(v, "Lock-Token");
-    if (token != NULL) {
-        assert_int_equal(token[0], '<');
-        snprintf(k.token, sizeof k.token, "%.*s", (int)strlen(token) - 2, token + 1);
-        snprintf(k.field, sizeof k.field, "If: (<%s>)\n", k.token);
-        snprintf(k.unlock, sizeof k.unlock, "Lock-Token: <%s>\n", k.token);
-    }
-    visit_free(v);
-    ash__free(line);
-    return k;
-}
-
 static void test_keeps_others_out(void **state)
 {
     share *s = *state;
     support_put_text(s->f, "a", "x");
-    key k = take(s, "/a", NULL, EXCLUSIVE, 200);
-    take(s, "/a", NULL, EXCLUSIVE, 423);
-    take(s, "/a", NULL, SHARED, 423);
+    share_key k = share_lock(s, "/a", NULL, SHARE_EXCLUSIVE, 200);
+    share_lock(s, "/a", NULL, SHARE_EXCLUSIVE, 423);
+    share_lock(s, "/a", NULL, SHARE_SHARED, 423);
     share_expect(s, "PUT /a", NULL, "y", 423);
     share_expect(s, "DELETE /a", NULL, NULL, 423);
     share_expect(s, "MOVE /a", "Destination: /b\n", NULL, 423);
@@ -66,7 +35,7 @@ static void test_keeps_others_out(void **state)
 static void test_what_is_not_there(void **state)
 {
     share *s = *state;
-    key k = take(s, "/new", NULL, EXCLUSIVE, 201);
+    share_key k = share_lock(s, "/new", NULL, SHARE_EXCLUSIVE, 201);
     support_expect_text(s->f, "new", "");
     share_expect(s, "PUT /new", NULL, "x", 423);
     share_expect(s, "PUT /new", "If-None-Match: *\n", "x", 412);
@@ -75,7 +44,7 @@ static void test_what_is_not_there(void **state)
     share_expect(s, "PUT /new", fields, "x", 204);
     share_expect(s, "PUT /new", fields, "y", 412);
     ash__free(fields);
-    k = take(s, "/newer", NULL, EXCLUSIVE, 201);
+    k = share_lock(s, "/newer", NULL, SHARE_EXCLUSIVE, 201);
     /* Or so, when it asked by HEAD what LOCK has made. */
     char *etag = share_etag(s, "/newer");
     fields = ash__sprintf("%sIf-Match: %s\n", k.field, etag);
@@ -83,10 +52,10 @@ static void test_what_is_not_there(void **state)
     share_expect(s, "PUT /newer", fields, "y", 412);
     ash__free(fields);
     ash__free(etag);
-    take(s, "/none/new", NULL, EXCLUSIVE, 409);
-    take(s, "/new", "Depth: 1\n", EXCLUSIVE, 400);
-    take(s, "/new", NULL, "<x/>", 400);
-    take(s, "/new", NULL, NULL, 400);
+    share_lock(s, "/none/new", NULL, SHARE_EXCLUSIVE, 409);
+    share_lock(s, "/new", "Depth: 1\n", SHARE_EXCLUSIVE, 400);
+    share_lock(s, "/new", NULL, "<x/>", 400);
+    share_lock(s, "/new", NULL, NULL, 400);
 }
 
 static void test_all_below(void **state)
@@ -95,18 +64,18 @@ static void test_all_below(void **state)
     support_folder(s->f, "d");
     support_folder(s->f, "d/e");
     support_put_text(s->f, "d/e/a", "x");
-    key k = take(s, "/d", NULL, EXCLUSIVE, 200);
+    share_key k = share_lock(s, "/d", NULL, SHARE_EXCLUSIVE, 200);
     share_expect(s, "PUT /d/e/a", NULL, "y", 423);
     share_expect(s, "PUT /d/e/new", NULL, "y", 423);
     share_expect(s, "MKCOL /d/f", NULL, NULL, 423);
-    take(s, "/d/e/a", NULL, EXCLUSIVE, 423);
+    share_lock(s, "/d/e/a", NULL, SHARE_EXCLUSIVE, 423);
     share_expect(s, "PUT /d/e/a", k.field, "y", 204);
     char *tagged = ash__sprintf("If: </d> (<%s>)\n", k.token);
     share_expect(s, "PUT /d/e/a", tagged, "z", 204);
     share_expect(s, "UNLOCK /d/e/a", k.unlock, NULL, 204);
     /* The other way round: what is locked below keeps its folders where they are. */
-    key inner = take(s, "/d/e/a", NULL, EXCLUSIVE, 200);
-    take(s, "/d", NULL, EXCLUSIVE, 423);
+    share_key inner = share_lock(s, "/d/e/a", NULL, SHARE_EXCLUSIVE, 200);
+    share_lock(s, "/d", NULL, SHARE_EXCLUSIVE, 423);
     share_expect(s, "DELETE /d", NULL, NULL, 423);
     share_expect(s, "MOVE /d", "Destination: /g\n", NULL, 423);
     share_expect(s, "UNLOCK /d/e/a", inner.unlock, NULL, 204);
@@ -118,21 +87,21 @@ static void test_shared(void **state)
 {
     share *s = *state;
     support_put_text(s->f, "a", "x");
-    key one = take(s, "/a", NULL, SHARED, 200);
-    key two = take(s, "/a", NULL, SHARED, 200);
-    take(s, "/a", NULL, EXCLUSIVE, 423);
+    share_key one = share_lock(s, "/a", NULL, SHARE_SHARED, 200);
+    share_key two = share_lock(s, "/a", NULL, SHARE_SHARED, 200);
+    share_lock(s, "/a", NULL, SHARE_EXCLUSIVE, 423);
     share_expect(s, "PUT /a", NULL, "y", 423);
     share_expect(s, "PUT /a", two.field, "y", 204);
     share_expect(s, "UNLOCK /a", one.unlock, NULL, 204);
     share_expect(s, "UNLOCK /a", two.unlock, NULL, 204);
-    take(s, "/a", NULL, EXCLUSIVE, 200);
+    share_lock(s, "/a", NULL, SHARE_EXCLUSIVE, 200);
 }
 
 static void test_time(void **state)
 {
     share *s = *state;
     support_put_text(s->f, "a", "x");
-    key k = take(s, "/a", "Timeout: Second-3\n", EXCLUSIVE, 200);
+    share_key k = share_lock(s, "/a", "Timeout: Second-3\n", SHARE_EXCLUSIVE, 200);
     visit *v = share_ask(s, "LOCK /a", k.field, NULL);
     visit_expect(v, 200);
     assert_non_null(strstr(ash__buffer_text(&v->body), "Second-600"));
@@ -140,9 +109,9 @@ static void test_time(void **state)
     ash__clock_sleep_ms(3500);
     share_expect(s, "PUT /a", NULL, "y", 423);
     share_expect(s, "UNLOCK /a", k.unlock, NULL, 204);
-    k = take(s, "/a", "Timeout: Infinite, Second-4100000000\n", EXCLUSIVE, 200);
+    k = share_lock(s, "/a", "Timeout: Infinite, Second-4100000000\n", SHARE_EXCLUSIVE, 200);
     share_expect(s, "UNLOCK /a", k.unlock, NULL, 204);
-    k = take(s, "/a", "Timeout: Second-1\n", EXCLUSIVE, 200);
+    k = share_lock(s, "/a", "Timeout: Second-1\n", SHARE_EXCLUSIVE, 200);
     ash__clock_sleep_ms(1300);
     share_expect(s, "PUT /a", NULL, "y", 204);
     v = share_ask(s, "LOCK /a", k.field, NULL);
@@ -156,7 +125,7 @@ static void test_outlives_the_server(void **state)
     share *s = *state;
     ash_error err = ASH_ERROR_INIT;
     support_put_text(s->f, "a", "x");
-    key k = take(s, "/a", NULL, EXCLUSIVE, 200);
+    share_key k = share_lock(s, "/a", NULL, SHARE_EXCLUSIVE, 200);
     ash__dav_free(s->dav);
     assert_ok(ash__dav_new(s->f->store, s->f->tree, "", &s->dav, &err), &err);
     share_expect(s, "PUT /a", NULL, "y", 423);
@@ -190,12 +159,12 @@ static void test_programs(void **state)
     support_put_text(s->f, "d/a", "x");
     ash_lock *lock = lock_of(s, &locks, "d/a");
     /* What a client has, no program gets. */
-    key k = take(s, "/d/a", NULL, EXCLUSIVE, 200);
+    share_key k = share_lock(s, "/d/a", NULL, SHARE_EXCLUSIVE, 200);
     assert_int_equal(ash_lock_obtain_write(lock, &err), ASH_ELOCKED);
     share_expect(s, "UNLOCK /d/a", k.unlock, NULL, 204);
     /* And the other way round. */
     assert_ok(ash_lock_obtain_write(lock, &err), &err);
-    take(s, "/d/a", NULL, EXCLUSIVE, 423);
+    share_lock(s, "/d/a", NULL, SHARE_EXCLUSIVE, 423);
     share_expect(s, "PUT /d/a", NULL, "y", 423);
     share_expect(s, "DELETE /d/a", NULL, NULL, 423);
     share_expect(s, "DELETE /d", NULL, NULL, 423);
@@ -234,7 +203,7 @@ static void test_broken(void **state)
     ash_error err = ASH_ERROR_INIT;
     support_put_text(s->f, "a", "x");
     ash_lock_free(lock_of(s, &locks, "a"));
-    key k = take(s, "/a", NULL, EXCLUSIVE, 200);
+    share_key k = share_lock(s, "/a", NULL, SHARE_EXCLUSIVE, 200);
     visit *v = share_start(s, "PUT /a", k.field, 1);
     assert_ok(ash_tree_get(s->f->tree, "a", NULL, NULL, &e, &err), &err);
     assert_ok(ash_lock_break(locks, ash_tree_entry_id(e), "test", &err), &err);
@@ -253,13 +222,13 @@ static void test_gone(void **state)
 {
     share *s = *state;
     support_put_text(s->f, "a", "x");
-    key k = take(s, "/a", NULL, EXCLUSIVE, 200);
+    share_key k = share_lock(s, "/a", NULL, SHARE_EXCLUSIVE, 200);
     /* RFC 4918 §7.6: it does not move along. */
     char *fields = ash__sprintf("%sDestination: /b\n", k.field);
     share_expect(s, "MOVE /a", fields, NULL, 201);
     ash__free(fields);
     share_expect(s, "PUT /b", NULL, "y", 204);
-    k = take(s, "/b", NULL, EXCLUSIVE, 200);
+    k = share_lock(s, "/b", NULL, SHARE_EXCLUSIVE, 200);
     share_expect(s, "DELETE /b", k.field, NULL, 204);
     share_expect(s, "PUT /b", NULL, "z", 201);
 }
