@@ -39,11 +39,12 @@ start_nginx() {
     behind=$(sed -n 's|^http://\(.*\)/$|\1|p' "$scratch/server.out")
     port=$($python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     proxy=http://files.example:$port
-    mkdir "$scratch/nginx"
+    mkdir -p "$scratch/nginx"
     printf 'ann:{PLAIN}secret\n' >"$scratch/nginx/htpasswd"
     chmod 755 "$scratch" "$scratch/nginx"
-    sed "s|/etc/nginx/ashlar.htpasswd|$scratch/nginx/htpasswd|; s|127\.0\.0\.1:8080|$behind|" "$contrib/nginx.conf" \
-        >"$scratch/nginx/location"
+    sed "s|/etc/nginx/ashlar.htpasswd|$scratch/nginx/htpasswd|; s|127\.0\.0\.1:8080|$behind|; s|^    # location|    location|" \
+        "$contrib/nginx.conf" >"$scratch/nginx/location"
+    grep -q '^    location ~' "$scratch/nginx/location"
     grep -q "$behind" "$scratch/nginx/location"
     for kind in client_body proxy fastcgi uwsgi scgi; do
         echo "${kind}_temp_path $scratch/nginx/$kind;"
@@ -102,6 +103,36 @@ case_behind_nginx() {
         sleep 0.05
     done
     kill $events_pid $nginx_pid
+    stop_server
+}
+
+# Who has a link needs no password, and gets no further.
+case_links_behind_nginx() {
+    start_nginx
+    printf secret >"$scratch/secret"
+    ask -X MKCOL "$proxy/in"
+    ask -T "$scratch/secret" "$proxy/secret"
+    ask -T "$0" "$proxy/in/file"
+    guest() {
+        curl -s --path-as-is -o "$scratch/got" -w '%{http_code}' --resolve "files.example:$port:127.0.0.1" "$@"
+    }
+    link=$("$ASHLAR" -q -s "$scratch/behind" share --url "$proxy" /in)
+    [ "$(guest "$link/file")" = 200 ]
+    cmp "$scratch/got" "$0"
+    [ "$(guest "$link/")" = 200 ]
+    [ "$(guest "$proxy$(sed -n 's|.*href="\(/\.ashlar/assets/page\.css[^"]*\)".*|\1|p' "$scratch/got")")" = 200 ]
+    for way in "$proxy/secret" "$link/../../../secret" "$link/..%2f..%2f..%2fsecret" "$link/%2e%2e/%2e%2e/%2e%2e/secret" \
+        "$proxy/.ashlar/share/../tree/list?path=/" "$proxy/.ashlar/assets/..%2ftree/list?path=/" "$proxy/.ashlar/tree/list?path=/"; do
+        got=$(guest "$way")
+        case $got in 400 | 401 | 404) ;; *) echo "# $got: $way" >&2 && return 1 ;; esac
+        fails grep -q secret "$scratch/got"
+    done
+    # A browser sends the form as from here.
+    link=$("$ASHLAR" -q -s "$scratch/behind" share --upload --url "$proxy" /in)
+    [ "$(guest -F "file=@$scratch/secret" -H "Origin: http://files.example:$port" "$link")" = 201 ]
+    [ "$(guest -F "file=@$scratch/secret" -H 'Origin: http://other.example' "$link")" = 403 ]
+    [ "$(ask "$proxy/in/secret")" = secret ]
+    kill $nginx_pid
     stop_server
 }
 

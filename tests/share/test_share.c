@@ -248,6 +248,68 @@ static void test_strange_documents(void **state)
     ash__shares_free(s);
 }
 
+static const char *text_in(const bson_t *index)
+{
+    bson_iter_t at;
+    return bson_iter_init_find(&at, index, "name") ? bson_iter_utf8(&at, NULL) : "";
+}
+
+/* The store's clock removes what is over. */
+static void test_expired_ones_are_removed(void **state)
+{
+    fixture *f = *state;
+    ash_shares *s = open_shares(f);
+    char token[ASH_SHARE_TOKEN_BYTES];
+    ash_collection *all = NULL;
+    ash_cursor *cursor = NULL;
+    ash_doc view;
+    bson_t doc;
+    bson_iter_t at;
+    int expiring = 0, unique = 0;
+    support_put_text(f, "a", "one");
+    share_it(f, s, "/a", 0, token);
+    assert_ok(ash_collection_new(f->store, NULL, "v7files.shares", &all, &f->err), &f->err);
+    assert_ok(ash_collection_list_indexes(all, NULL, &cursor, &f->err), &f->err);
+    while (ash_cursor_next(cursor, &view, &f->err) == 0 && view.data != NULL) {
+        assert_true(bson_init_static(&doc, view.data, view.len));
+        expiring += bson_iter_init_find(&at, &doc, "expireAfterSeconds") &&
+                    bson_iter_as_int64(&at) == 0 && strcmp("expires_1", text_in(&doc)) == 0;
+        unique += bson_iter_init_find(&at, &doc, "unique") && bson_iter_as_bool(&at) &&
+                  strcmp("digest_1", text_in(&doc)) == 0;
+    }
+    assert_int_equal(expiring, 1);
+    assert_int_equal(unique, 1);
+    ash_cursor_free(cursor);
+    ash_collection_free(all);
+    ash__shares_free(s);
+}
+
+static void test_so_many_and_no_more(void **state)
+{
+    fixture *f = *state;
+    ash_shares *s = open_shares(f);
+    char token[ASH_SHARE_TOKEN_BYTES];
+    ash_collection *all = NULL;
+    enum { MANY = ASH_SHARE_MAX - 1 };
+    ash_doc *docs = ash__alloc_array(MANY, sizeof *docs);
+    bson_t **made = ash__alloc_array(MANY, sizeof *made);
+    for (int i = 0; i < MANY; i++) {
+        made[i] = BCON_NEW("digest", BCON_INT32(i));
+        docs[i] = (ash_doc){bson_get_data(made[i]), made[i]->len};
+    }
+    assert_ok(ash_collection_new(f->store, NULL, "v7files.shares", &all, &f->err), &f->err);
+    assert_ok(ash_collection_insert(all, docs, MANY, NULL, NULL, &f->err), &f->err);
+    support_put_text(f, "a", "one");
+    share_it(f, s, "/a", 0, token);
+    assert_int_equal(try_share(f, s, "/a", 0, token), ASH_EBUSY);
+    for (int i = 0; i < MANY; i++)
+        bson_destroy(made[i]);
+    ash__free(made);
+    ash__free(docs);
+    ash_collection_free(all);
+    ash__shares_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +321,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_token_is_not_kept, support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_each, support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_strange_documents, support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_expired_ones_are_removed, support_setup,
+                                        support_teardown),
+        cmocka_unit_test_setup_teardown(test_so_many_and_no_more, support_setup, support_teardown),
     };
     return cmocka_run_group_tests_name("share/share", tests, NULL, NULL);
 }
