@@ -45,6 +45,8 @@ void ash__dav_options(ash_dav *dav, ash_exchange *x, const char *path);
 void ash__dav_get(ash_dav *dav, ash_exchange *x, const char *path); /* HEAD, too */
 void ash__dav_put(ash_dav *dav, ash_exchange *x, const char *path);
 void ash__dav_patch(ash_dav *dav, ash_exchange *x, const char *path);
+/* A PATCH that asks for a file's digest of the kind called so. */
+void ash__dav_recalculate(ash_dav *dav, ash_exchange *x, const char *path, const char *name);
 void ash__dav_mkcol(ash_dav *dav, ash_exchange *x, const char *path);
 void ash__dav_delete(ash_dav *dav, ash_exchange *x, const char *path);
 void ash__dav_copy(ash_dav *dav, ash_exchange *x, const char *path); /* MOVE, too */

@@ -155,6 +155,11 @@ static bool check_patch(patch *p, ash_exchange *x, const char *range)
 void ash__dav_patch(ash_dav *dav, ash_exchange *x, const char *path)
 {
     const char *range = ash__head_field(x->head, "X-Update-Range");
+    const char *digest = ash__head_field(x->head, "X-Recalculate-Hash");
+    if (digest != NULL && range == NULL) {
+        ash__dav_recalculate(dav, x, path, digest);
+        return;
+    }
     if (range == NULL) {
         ash__answer_field(x, "Accept-Patch", "%s", ASH_DAV_PATCH_TYPE);
         ash__answer_text(x, 415, "PATCH needs X-Update-Range, and takes the bytes for it");

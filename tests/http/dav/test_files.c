@@ -323,6 +323,33 @@ static void test_patch(void **state)
     }
 }
 
+static void test_recalculate(void **state)
+{
+    share *s = *state;
+    static const char *const rows[][2] = {
+        {"md5", "MD5:5d41402abc4b2a76b9719d911017c592"},
+        {"SHA1", "SHA1:aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"},
+        {"sha256", "SHA256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"},
+    };
+    support_put_text(s->f, "a", "hello");
+    share_expect(s, "MKCOL /f", NULL, NULL, 201);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++) {
+        char field[64];
+        snprintf(field, sizeof field, "X-Recalculate-Hash: %s\n", rows[i][0]);
+        visit *v = share_ask(s, "PATCH /a", field, NULL);
+        visit_expect(v, 204);
+        visit_expect_field(v, "OC-Checksum", rows[i][1]);
+        visit_free(v);
+    }
+    share_expect(s, "PATCH /a", "X-Recalculate-Hash: crc32\n", NULL, 400);
+    share_expect(s, "PATCH /b", "X-Recalculate-Hash: md5\n", NULL, 404);
+    share_expect(s, "PATCH /f", "X-Recalculate-Hash: md5\n", NULL, 404);
+    ash_tree_entry *e = NULL;
+    assert_ok(ash_tree_get(s->f->tree, "/a", NULL, NULL, &e, &s->f->err), &s->f->err);
+    assert_int_equal(ash_tree_entry_version(e), 1);
+    ash_tree_entry_free(e);
+}
+
 static void test_patch_refused(void **state)
 {
     share *s = *state;
@@ -634,6 +661,7 @@ int main(void)
         share_test(test_many_uploads),
         share_test(test_patch),
         share_test(test_patch_refused),
+        share_test(test_recalculate),
         share_test(test_two_patches),
         share_test(test_mkcol),
         share_test(test_delete),
