@@ -2,6 +2,7 @@
 #include "web_door.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "http/visit.h"
 #include "tree_steps.h"
@@ -17,10 +18,10 @@
 
 int web_door_open(ash_store *store, const char *root, ash_site **out, ash_error *err)
 {
-    const ash_site_mount_options mount = {"", root};
+    const ash_site_mount_options mounts[] = {{"", root}, {"/beside", "beside"}};
     ash_site_options o = ASH_SITE_OPTIONS_INIT;
-    o.mounts = &mount;
-    o.mount_count = 1;
+    o.mounts = mounts;
+    o.mount_count = ASH_ARRAY_LEN(mounts);
     return ash__site_new(store, &o, out, err);
 }
 
@@ -120,22 +121,25 @@ static char *href_in(ash_buffer *answer, const char *name)
     return at != NULL ? ash__strndup(at, strcspn(at, "<")) : NULL;
 }
 
-static char *ask_lock(ash_site *site, const char *path, const char *name)
+/* false: the question was refused. */
+static bool ask_lock(ash_site *site, const char *path, const char *name, char **found)
 {
     ash_buffer answer = ASH_BUFFER_INIT;
     char *line = ash__sprintf("PROPFIND %s", path);
     const web_request r = {line, "Depth: 0\n", LOCK_QUESTION, strlen(LOCK_QUESTION)};
     int status = web_ask(site, &r, &answer);
-    char *found = status == 207 ? href_in(&answer, name) : NULL;
+    *found = status == 207 ? href_in(&answer, name) : NULL;
     ash__buffer_release(&answer);
     ash__free(line);
-    return found;
+    return status == 207 || status == 404;
 }
 
 char *web_key(ash_site *site, const char *path, const char *field)
 {
-    char *token = ask_lock(site, path, "locktoken");
+    char *token;
     bool is_if = strcmp(field, "If") == 0;
+    if (!ask_lock(site, path, "locktoken", &token))
+        return NULL;
     char *out = token == NULL ? ash__strdup("")
                               : ash__sprintf("%s: %s<%s>%s\n", field, is_if ? "(" : "", token,
                                              is_if ? ")" : "");
@@ -149,10 +153,11 @@ int web_lock(ash_site *site, const char *path)
     const web_request r = {line, "Timeout: Second-3600\n", LOCK_INFO, strlen(LOCK_INFO)};
     int status = web_ask(site, &r, NULL);
     for (int i = 0; i < 150 && status == 423; i++) {
-        char *root = ask_lock(site, path, "lockroot");
+        char *root;
+        bool is_asked = ask_lock(site, path, "lockroot", &root);
         bool is_known = root != NULL;
         ash__free(root);
-        if (is_known)
+        if (!is_asked || is_known)
             break;
         ash__clock_sleep_ms(100);
         status = web_ask(site, &r, NULL);
@@ -165,7 +170,8 @@ int web_unlock(ash_site *site, const char *path)
 {
     char *line = ash__sprintf("UNLOCK %s", path);
     char *key = web_key(site, path, "Lock-Token");
-    int status = web_ask(site, &(web_request){.line = line, .fields = key}, NULL);
+    int status =
+        key != NULL ? web_ask(site, &(web_request){.line = line, .fields = key}, NULL) : 500;
     ash__free(key);
     ash__free(line);
     return status;
@@ -178,7 +184,9 @@ int web_portrait(ash_site *site, ash_tree *tree, const char *const *paths, ash_b
 {
     int rc = tree_portrait(tree, out, err);
     for (; rc == 0 && *paths != NULL; paths++) {
-        char *root = ask_lock(site, *paths, "lockroot");
+        char *root;
+        if (!ask_lock(site, *paths, "lockroot", &root))
+            rc = ash__fail(err, ASH_EIO, "nobody says who holds %s", *paths);
         if (root != NULL)
             ash__buffer_printf(out, "locked %s by %s\n", *paths, root);
         ash__free(root);

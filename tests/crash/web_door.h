@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 #include "http/site/site.h"
 
-/* The root's tree at "/". */
+/* The root's tree at "/", and somebody else's at "/beside". */
 int web_door_open(ash_store *store, const char *root, ash_site **out, ash_error *err);
 
 typedef struct web_request {
@@ -26,7 +26,7 @@ bool web_is_acknowledged(int status);
 int web_upload(ash_site *site, const char *path, const void *data, size_t len);
 
 /* "If: (<TOKEN>)\n" or ("Lock-Token") "Lock-Token: <TOKEN>\n" of what locks the path; "": it is not
- * locked.  The caller frees. */
+ * locked; NULL: the question was refused.  The caller frees. */
 char *web_key(ash_site *site, const char *path, const char *field);
 /* Exclusive, and for an hour.  A grant of a LOCK that nobody was told of is over after some seconds,
  * which are waited for. */
