@@ -84,6 +84,18 @@ case_locks_of_others() {
     [ "$(curl -sSf "$http/four")" = four ]
 }
 
+# Newest last, each at an address where it can be fetched.
+case_history() {
+    for text in first second third; do echo $text | curl -sSf -T - "$http/ver%20sions"; done
+    try_cadaver <<END
+history "ver sions"
+quit
+END
+    grep -q '3 versions in history' "$scratch/cadaver"
+    grep -q '/.ashlar/versions/ver%20sions/v2-ver%20sions .*<2>' "$scratch/cadaver"
+    [ "$(curl -sSf "$http/.ashlar/versions/ver%20sions/v2-ver%20sions")" = second ]
+}
+
 case_the_store_is_whole() {
     expect_sound
 }

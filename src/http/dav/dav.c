@@ -17,7 +17,7 @@ static const struct {
     {"UNLOCK", ash__dav_unlock},     {"PROPPATCH", ash__dav_proppatch},
     {"DELETE", ash__dav_delete},     {"MKCOL", ash__dav_mkcol},
     {"MOVE", ash__dav_copy},         {"COPY", ash__dav_copy},
-    {"PATCH", ash__dav_patch},
+    {"PATCH", ash__dav_patch},       {"REPORT", ash__dav_report},
 };
 
 int ash__dav_new(ash_store *store, ash_tree *tree, const char *prefix, ash_dav **out,

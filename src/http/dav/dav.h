@@ -11,7 +11,9 @@
 #include <ashlar/tree.h>
 
 #define ASH_DAV_ALLOW                                                                              \
-    "OPTIONS, GET, HEAD, PUT, PATCH, DELETE, MKCOL, COPY, MOVE, PROPFIND, PROPPATCH, LOCK, UNLOCK"
+    "OPTIONS, GET, HEAD, PUT, PATCH, DELETE, MKCOL, COPY, MOVE, PROPFIND, PROPPATCH, LOCK, "       \
+    "UNLOCK, "                                                                                     \
+    "REPORT"
 #define ASH_DAV_PATCH_TYPE "application/x-sabredav-partialupdate"
 
 enum { ASH_DAV_GOOD = 2048 };
@@ -53,6 +55,7 @@ void ash__dav_copy(ash_dav *dav, ash_exchange *x, const char *path); /* MOVE, to
 void ash__dav_propfind(ash_dav *dav, ash_exchange *x, const char *path);
 void ash__dav_proppatch(ash_dav *dav, ash_exchange *x, const char *path);
 void ash__dav_lock(ash_dav *dav, ash_exchange *x, const char *path);
+void ash__dav_report(ash_dav *dav, ash_exchange *x, const char *path);
 void ash__dav_unlock(ash_dav *dav, ash_exchange *x, const char *path);
 
 #endif

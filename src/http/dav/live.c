@@ -138,6 +138,19 @@ WRITER(supported_lock)
     return true;
 }
 
+/* RFC 3253 §3.1.5 */
+WRITER(supported_reports)
+{
+    (void)f;
+    (void)path;
+    ash__buffer_append_text(out, ash_tree_entry_is_folder(e)
+                                     ? "<D:supported-report-set/>"
+                                     : "<D:supported-report-set><D:supported-report><D:report>"
+                                       "<D:version-tree/></D:report></D:supported-report>"
+                                       "</D:supported-report-set>");
+    return true;
+}
+
 WRITER(quota_available)
 {
     (void)path;
@@ -219,6 +232,7 @@ const ash_dav_live ash__dav_live[] = {
     {"DAV:", "displayname", true, false, display_name},
     {"DAV:", "lockdiscovery", true, true, lock_discovery},
     {"DAV:", "supportedlock", true, true, supported_lock},
+    {"DAV:", "supported-report-set", false, true, supported_reports},
     {"DAV:", "quota-available-bytes", false, true, quota_available},
     {"DAV:", "quota-used-bytes", false, true, quota_used},
     {ASH_DAV_OWNCLOUD, "checksums", false, true, oc_checksums},

@@ -5,16 +5,11 @@
 #include "http/dav/dead.h"
 #include "http/dav/live.h"
 #include "http/dav/multistatus.h"
-#include "http/dav/xml.h"
+#include "http/dav/wanted.h"
 
 #include <string.h>
 
-enum { MAX_XML_BYTES = 64 * 1024, MAX_WANTED = 256 };
-
-typedef struct wanted {
-    char *space, *name;
-    const ash_dav_live *live; /* NULL: may be a dead one */
-} wanted;
+enum { MAX_XML_BYTES = 64 * 1024 };
 
 typedef struct finding {
     ash_dav *dav;
@@ -22,8 +17,7 @@ typedef struct finding {
     int depth;
     bool all, names; /* allprop, propname; neither: the list */
     bool minimal;    /* what is not there is left out (RFC 8144) */
-    wanted *list;
-    size_t count;
+    ash_dav_wanted_list wanted;
     ash_dav_lock_set locks;
     ash_dav_facts facts;
     ash_tree_entry *top;
@@ -36,11 +30,7 @@ typedef struct finding {
 static void release(ash_exchange *x)
 {
     finding *f = x->state;
-    for (size_t i = 0; i < f->count; i++) {
-        ash__free(f->list[i].space);
-        ash__free(f->list[i].name);
-    }
-    ash__free(f->list);
+    ash__dav_wanted_release(&f->wanted);
     ash__dav_lock_set_release(&f->locks);
     ash_tree_entry_free(f->top);
     ash_tree_listing_free(f->listing);
@@ -93,8 +83,8 @@ static void write_names(finding *f, const ash_tree_entry *e, const char *path, a
 static void write_wanted(finding *f, const ash_tree_entry *e, const char *path, ash_buffer *out)
 {
     ash__buffer_clear(&f->missing);
-    for (size_t i = 0; i < f->count; i++) {
-        const wanted *w = &f->list[i];
+    for (size_t i = 0; i < f->wanted.count; i++) {
+        const ash_dav_wanted *w = &f->wanted.items[i];
         bool there = w->live != NULL ? w->live->write(&f->facts, e, path, out)
                                      : ash__dav_dead_write_named(out, e, w->space, w->name);
         if (!there && !f->minimal)
@@ -184,8 +174,8 @@ static int more(ash_exchange *x, ash_buffer *out)
 
 static bool wants_quota(const finding *f)
 {
-    for (size_t i = 0; i < f->count; i++)
-        if (strncmp(f->list[i].name, "quota-", 6) == 0)
+    for (size_t i = 0; i < f->wanted.count; i++)
+        if (strncmp(f->wanted.items[i].name, "quota-", 6) == 0)
             return true;
     return f->names;
 }
@@ -226,18 +216,6 @@ static void answer(ash_exchange *x)
 
 /* ---- the question ---- */
 
-static void add_wanted(finding *f, const ash_xml_node *list)
-{
-    size_t n = 0;
-    for (const ash_xml_node *p = list->first; p != NULL; p = p->next)
-        n++;
-    f->list = ash__realloc_array(f->list, f->count + n + 1, sizeof *f->list);
-    for (const ash_xml_node *p = list->first; p != NULL && f->count < MAX_WANTED; p = p->next)
-        f->list[f->count++] = (wanted){.space = ash__strdup(p->space),
-                                       .name = ash__strdup(p->name),
-                                       .live = ash__dav_live_find(p->space, p->name)};
-}
-
 static void understand(ash_exchange *x, const ash_xml_node *root)
 {
     finding *f = x->state;
@@ -248,14 +226,14 @@ static void understand(ash_exchange *x, const ash_xml_node *root)
         ash__answer_text(x, 400, "the body of a PROPFIND is <propfind> of the namespace DAV:");
         return;
     } else if ((list = ash__xml_child(root, "DAV:", "prop")) != NULL) {
-        add_wanted(f, list);
+        ash__dav_wanted_add(&f->wanted, list);
     } else if (ash__xml_child(root, "DAV:", "propname") != NULL) {
         f->names = true;
     } else if (ash__xml_child(root, "DAV:", "allprop") != NULL) {
         f->all = true;
         include = ash__xml_child(root, "DAV:", "include");
         if (include != NULL)
-            add_wanted(f, include);
+            ash__dav_wanted_add(&f->wanted, include);
     } else {
         ash__answer_text(x, 400, "<propfind> has neither prop, nor propname, nor allprop");
         return;
