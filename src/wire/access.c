@@ -186,10 +186,9 @@ static bool free_to_all(const ash_command *c)
     return !ash__access_is_guarded(c) || (a->is_owner && a->user == NULL);
 }
 
-bool ash__may_as_owner(const ash_command *c)
+bool ash__access_is_stranger(const ash_command *c)
 {
-    return !ash__access_is_guarded(c) ||
-           (c->connection->access.is_owner && c->connection->access.user == NULL);
+    return !free_to_all(c) && c->connection->access.user == NULL;
 }
 
 /* MongoDB's localhost exception: with opts.auth, before the first user, on this machine. */
@@ -221,10 +220,11 @@ bool ash__may_reach(const ash_command *c, const char *db)
 
 int ash__deny(const ash_command *c, ash_error *err)
 {
-    if (c->coll != NULL)
+    const char *what = ash__value_utf8(c->value, NULL);
+    if (what != NULL)
         return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
                                 "not authorized on %s to execute command { %s: \"%.200s\" }", c->db,
-                                c->info->name, c->coll);
+                                c->info->name, what);
     return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
                             "not authorized on %s to execute command { %s: 1 }", c->db,
                             c->info->name);

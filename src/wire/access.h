@@ -61,6 +61,8 @@ void ash__access_sign_out(struct ash_connection *c);
 
 /* ---- what commands ask ---- */
 
+/* Somebody who would have to sign in, and has not. */
+bool ash__access_is_stranger(const struct ash_command *c);
 /* Does anybody look at what is asked? */
 bool ash__access_is_guarded(const struct ash_command *c);
 /* Users exist by now, or do not any more.  For who has changed them. */
@@ -76,7 +78,6 @@ int ash__access_check(struct ash_command *c, ash_error *err);
 bool ash__may(const struct ash_command *c, const char *db, const char *coll, ash_actions actions);
 bool ash__may_cluster(const struct ash_command *c, ash_actions actions);
 bool ash__may_reach(const struct ash_command *c, const char *db); /* anything in it */
-bool ash__may_as_owner(const struct ash_command *c);
 /* May nobody but the first user be made, from this machine? */
 bool ash__access_is_first(const struct ash_command *c);
 /* "not authorized on DB to execute command { NAME: … }", 13. */

@@ -115,8 +115,9 @@ static int prove(ash_command *c, ash_error *err)
     if (rc == 0)
         rc = ash__scram_finish(&a->scram, data, len, &answer, &why);
     /* No proof fits the credential of nobody; should one ever, it is nobody's. */
-    if (rc == 0 && !a->scram_known)
-        rc = ash__fail(&why, ASH_EACCES, "there is no such user");
+    if (!a->scram_known)
+        rc = ash__fail(&why, ASH_EACCES, "there is no such user, or not with %s",
+                       ash__scram_name(a->scram.mechanism));
     if (rc != 0) {
         ash__free(answer);
         return fail_sign_in(c, a->scram.user, &why, err);

@@ -97,6 +97,25 @@ int ash__need_filemd5(ash_command *c, ash_error *err)
     return rc;
 }
 
+/* What was taken since the cursor was opened is gone from it, too.  Listings have nothing that
+ * their first batch had not. */
+int ash__need_get_more(ash_command *c, ash_error *err)
+{
+    int64_t id = 0;
+    const char *coll = ash__arg_string(c, "collection", "");
+    bool listing = strncmp(coll, "$cmd", strlen("$cmd")) == 0;
+    ash_actions actions = ASH_CAN(FIND);
+    if (ash__value_as_int64(c->value, &id) &&
+        ash__cursors_is_change_stream(c->server->cursors, id)) {
+        actions |= ASH_CAN(CHANGE_STREAM);
+        /* Of everything, which is asked of admin. */
+        if (listing && ash__may(c, "", "", actions))
+            return 0;
+        return ash__require(c, c->db, listing ? "" : coll, actions, err);
+    }
+    return listing ? 0 : ash__require(c, c->db, coll, actions, err);
+}
+
 /* ---- the server ---- */
 
 int ash__need_current_op(ash_command *c, ash_error *err)

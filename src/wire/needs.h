@@ -13,6 +13,7 @@ int ash__need_create(ash_command *c, ash_error *err);
 int ash__need_current_op(ash_command *c, ash_error *err);
 int ash__need_explain(ash_command *c, ash_error *err);
 int ash__need_filemd5(ash_command *c, ash_error *err);
+int ash__need_get_more(ash_command *c, ash_error *err);
 int ash__need_modify(ash_command *c, ash_error *err);
 int ash__need_rename(ash_command *c, ash_error *err);
 int ash__need_update(ash_command *c, ash_error *err);
@@ -31,5 +32,7 @@ int ash__need_view_roles(ash_command *c, ash_error *err);
 /* A pipeline on a collection (NULL: on none) of the command's database, and all that its stages
  * read and write. */
 int ash__need_pipeline(ash_command *c, const char *coll, ash_doc stages, ash_error *err);
+
+bool ash__need_knows_stage(const char *name);
 
 #endif

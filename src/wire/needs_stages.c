@@ -193,6 +193,11 @@ static const struct stage *find_stage(const char *name)
     return NULL;
 }
 
+bool ash__need_knows_stage(const char *name)
+{
+    return find_stage(name) != NULL;
+}
+
 static int need_stages(reading *r, ash_doc stages, ash_error *err)
 {
     int rc = 0;
