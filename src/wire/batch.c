@@ -184,6 +184,7 @@ static ash_wire_cursor *make_cursor(ash_command *c, ash_cursor *cursor, const as
     w->has_session = c->has_session;
     w->connection_id = c->connection->peer.id;
     w->session = c->session;
+    w->who = c->connection->access.who;
     w->no_timeout = how->no_timeout;
     w->tailable = how->tailable;
     w->awaits = how->awaits;

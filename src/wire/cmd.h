@@ -15,12 +15,37 @@ int ash__run_hello(ash_command *c, ash_error *err);
 int ash__run_ismaster(ash_command *c, ash_error *err);
 int ash__run_ping(ash_command *c, ash_error *err);
 int ash__run_whatsmyuri(ash_command *c, ash_error *err);
-int ash__run_connection_status(ash_command *c, ash_error *err);
 int ash__run_getnonce(ash_command *c, ash_error *err);
+
+/* cmd_sasl.c: signing in */
+int ash__run_connection_status(ash_command *c, ash_error *err);
 int ash__run_logout(ash_command *c, ash_error *err);
-int ash__run_sasl(ash_command *c, ash_error *err);
-int ash__run_refuse_users(ash_command *c, ash_error *err);
+int ash__run_sasl_start(ash_command *c, ash_error *err);
+int ash__run_sasl_continue(ash_command *c, ash_error *err);
+/* Of a hello: saslSupportedMechs and speculativeAuthenticate, as far as it asks. */
+int ash__reply_mechanisms(ash_command *c, ash_error *err);
+
+/* cmd_users.c */
+int ash__run_create_user(ash_command *c, ash_error *err);
+int ash__run_update_user(ash_command *c, ash_error *err);
+int ash__run_drop_user(ash_command *c, ash_error *err);
+int ash__run_drop_all_users(ash_command *c, ash_error *err);
+int ash__run_grant_roles_to_user(ash_command *c, ash_error *err);
+int ash__run_revoke_roles_from_user(ash_command *c, ash_error *err);
+
+/* cmd_roles.c */
+int ash__run_create_role(ash_command *c, ash_error *err);
+int ash__run_update_role(ash_command *c, ash_error *err);
+int ash__run_drop_role(ash_command *c, ash_error *err);
+int ash__run_drop_all_roles(ash_command *c, ash_error *err);
+int ash__run_grant_roles_to_role(ash_command *c, ash_error *err);
+int ash__run_revoke_roles_from_role(ash_command *c, ash_error *err);
+int ash__run_grant_privileges(ash_command *c, ash_error *err);
+int ash__run_revoke_privileges(ash_command *c, ash_error *err);
+
+/* cmd_users_info.c */
 int ash__run_users_info(ash_command *c, ash_error *err);
+int ash__run_roles_info(ash_command *c, ash_error *err);
 
 /* cmd_session.c */
 int ash__run_start_session(ash_command *c, ash_error *err);
@@ -77,6 +102,8 @@ int ash__run_compact(ash_command *c, ash_error *err);
 
 /* cmd_admin.c */
 int ash__run_current_op(ash_command *c, ash_error *err);
+/* currentOp's documents, those that who asks may see, into an open array. */
+void ash__describe_operations(ash_command *c, ash_builder *b);
 int ash__run_kill_op(ash_command *c, ash_error *err);
 int ash__run_fsync(ash_command *c, ash_error *err);
 int ash__run_configure_fail_point(ash_command *c, ash_error *err);
@@ -99,6 +126,12 @@ int ash__run_filemd5(ash_command *c, ash_error *err);
 
 /* The version of ashlarTransact that hello tells. */
 enum { ASH_TRANSACT_VERSION = 1 };
+
+/* ASH_EUNSUPPORTED (115) on a server without users. */
+int ash__check_users(const ash_command *c, ash_error *err);
+/* The user or role that the command names, of its database: ASH_EINVAL (2). */
+int ash__command_user(const ash_command *c, const ash_user_kind *kind, ash_user_id *out,
+                      ash_error *err);
 
 /* ASH_EUNSUPPORTED (263). */
 int ash__refuse_in_transaction(const char *what, ash_error *err);

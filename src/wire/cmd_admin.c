@@ -9,12 +9,20 @@
 
 #include <string.h>
 
+/* Who may not see everybody's sees his own. */
+void ash__describe_operations(ash_command *c, ash_builder *b)
+{
+    const ash_who *who = &c->connection->access.who;
+    ash__operations_describe(&c->server->operations,
+                             ash__may_cluster(c, ASH_CAN(INPROG)) ? NULL : who, b);
+}
+
 int ash__run_current_op(ash_command *c, ash_error *err)
 {
     ash_builder *b = &c->reply->body;
     (void)err;
     ash__builder_begin_array(b, "inprog");
-    ash__operations_describe(&c->server->operations, b);
+    ash__describe_operations(c, b);
     ash__builder_end(b);
     return 0;
 }
@@ -25,7 +33,9 @@ int ash__run_kill_op(ash_command *c, ash_error *err)
     if (ash__arg(c, "op").type == 0)
         return ash__missing_argument(c, "op", err);
     if (id > 0 && id <= INT32_MAX)
-        ash__operations_kill(&c->server->operations, (int32_t)id);
+        ash__operations_kill(&c->server->operations, (int32_t)id,
+                             ash__may_cluster(c, ASH_CAN(KILLOP)) ? NULL
+                                                                  : &c->connection->access.who);
     /* As the server does, whether there is such an operation or not. */
     ash__builder_text(&c->reply->body, "info", "attempting to kill op");
     return 0;

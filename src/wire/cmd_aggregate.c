@@ -10,7 +10,7 @@
 
 static void describe_operations(ash_command *c, ash_builder *b)
 {
-    ash__operations_describe(&c->server->operations, b);
+    ash__describe_operations(c, b);
 }
 
 static void describe_sessions(ash_command *c, ash_builder *b)

@@ -198,12 +198,16 @@ static void reply_databases(ash_command *c, ash_doc list, ash_doc filter, bool n
     uint32_t count = 0;
     int64_t total = 0, size;
     ash_builder *b = &c->reply->body;
+    /* Who may not list them all sees those in which he may do something. */
+    bool all = ash__may_cluster(c, ASH_CAN(LIST_DATABASES)) &&
+               !ash__arg_bool(c, "authorizedDatabases", false);
     ash__builder_begin_array(b, "databases");
     ash_doc databases = ash__value_doc(ash__doc_get(list, "databases"));
     for (ash_doc_iter it = ash__doc_iter(databases); ash__doc_iter_next(&it);) {
         ash_doc database = ash__value_doc(it.value);
         ash_value name = ash__doc_get(database, "name");
-        if (!is_wanted_name(filter, name))
+        if (!is_wanted_name(filter, name) ||
+            (!all && !ash__may_reach(c, ash__value_utf8(name, ""))))
             continue;
         if (ash__value_as_int64(ash__doc_get(database, "sizeOnDisk"), &size))
             total += size;

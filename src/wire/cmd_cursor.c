@@ -66,6 +66,7 @@ int ash__run_get_more(ash_command *c, ash_error *err)
     char *ns = ash__sprintf("%s.%s", c->db, coll);
     ash_cursor_user user = {.ns = ns,
                             .session = c->has_session ? &c->session : NULL,
+                            .who = &c->connection->access.who,
                             .connection_id = c->connection->peer.id,
                             .cancel = &c->connection->operation.cancel};
     rc = ash__cursors_take(c->server->cursors, id, &user, &w, err);
@@ -110,6 +111,8 @@ int ash__run_kill_cursors(ash_command *c, ash_error *err)
     if (list.type != BSON_TYPE_ARRAY)
         return ash__missing_argument(c, "cursors", err);
     char *ns = ash__sprintf("%s.%s", c->db, c->coll);
+    const ash_who *who =
+        ash__may_cluster(c, ASH_CAN(KILL_ANY_CURSOR)) ? NULL : &c->connection->access.who;
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(list)); ash__doc_iter_next(&it);) {
         int64_t id;
         if (!ash__value_as_int64(it.value, &id)) {
@@ -119,8 +122,8 @@ int ash__run_kill_cursors(ash_command *c, ash_error *err)
                                   it.name, ash__type_name(it.value.type));
             goto out;
         }
-        ash__buffer_append(ash__cursors_kill(c->server->cursors, id, ns) ? &killed : &unknown, &id,
-                           sizeof id);
+        ash__buffer_append(ash__cursors_kill(c->server->cursors, id, ns, who) ? &killed : &unknown,
+                           &id, sizeof id);
     }
     add_ids(b, "cursorsKilled", &killed);
     add_ids(b, "cursorsNotFound", &unknown);

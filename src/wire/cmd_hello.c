@@ -78,7 +78,7 @@ static void add_compression(ash_command *c)
         ash__builder_end(b);
 }
 
-static int run_hello(ash_command *c, bool legacy)
+static int run_hello(ash_command *c, bool legacy, ash_error *err)
 {
     ash_builder *b = &c->reply->body;
     if (ash__arg_bool(c, "helloOk", false))
@@ -98,6 +98,9 @@ static int run_hello(ash_command *c, bool legacy)
     ash__builder_int32(b, "maxWireVersion", MAX_WIRE_VERSION);
     ash__builder_bool(b, "readOnly", false);
     add_compression(c);
+    int rc = ash__reply_mechanisms(c, err);
+    if (rc != 0)
+        return rc;
     /* Drivers pass over fields that they do not know. */
     if (c->server->can_pass_damage)
         ash__builder_bool(b, "ashlarPastDamage", true);
@@ -108,14 +111,12 @@ static int run_hello(ash_command *c, bool legacy)
 
 int ash__run_hello(ash_command *c, ash_error *err)
 {
-    (void)err;
-    return run_hello(c, false);
+    return run_hello(c, false, err);
 }
 
 int ash__run_ismaster(ash_command *c, ash_error *err)
 {
-    (void)err;
-    return run_hello(c, true);
+    return run_hello(c, true, err);
 }
 
 int ash__run_ping(ash_command *c, ash_error *err)
@@ -132,23 +133,6 @@ int ash__run_whatsmyuri(ash_command *c, ash_error *err)
     return 0;
 }
 
-int ash__run_connection_status(ash_command *c, ash_error *err)
-{
-    ash_builder *b = &c->reply->body;
-    (void)err;
-    ash__builder_begin_doc(b, "authInfo");
-    ash__builder_begin_array(b, "authenticatedUsers");
-    ash__builder_end(b);
-    ash__builder_begin_array(b, "authenticatedUserRoles");
-    ash__builder_end(b);
-    if (ash__arg_bool(c, "showPrivileges", false)) {
-        ash__builder_begin_array(b, "authenticatedUserPrivileges");
-        ash__builder_end(b);
-    }
-    ash__builder_end(b);
-    return 0;
-}
-
 int ash__run_getnonce(ash_command *c, ash_error *err)
 {
     uint8_t nonce[8];
@@ -157,35 +141,5 @@ int ash__run_getnonce(ash_command *c, ash_error *err)
     ash__random(nonce, sizeof nonce);
     ash__hex(nonce, sizeof nonce, text);
     ash__builder_text(&c->reply->body, "nonce", text);
-    return 0;
-}
-
-int ash__run_logout(ash_command *c, ash_error *err)
-{
-    (void)c;
-    (void)err;
-    return 0;
-}
-
-int ash__run_sasl(ash_command *c, ash_error *err)
-{
-    return ash__fail_server(
-        err, ASH_EUNSUPPORTED, ASH_MONGO_MECHANISM_UNAVAILABLE,
-        "Received authentication for mechanism %.60s which is not enabled: this "
-        "server has no authentication yet",
-        ash__arg_string(c, "mechanism", "(none)"));
-}
-
-int ash__run_refuse_users(ash_command *c, ash_error *err)
-{
-    return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_COMMAND_NOT_SUPPORTED,
-                            "%s is not supported: this server has no users yet", c->info->name);
-}
-
-int ash__run_users_info(ash_command *c, ash_error *err)
-{
-    (void)err;
-    ash__builder_begin_array(&c->reply->body, "users");
-    ash__builder_end(&c->reply->body);
     return 0;
 }

@@ -14,13 +14,14 @@ enum { MAX_SESSIONS_A_COMMAND = 10000 };
 int ash__run_start_session(ash_command *c, ash_error *err)
 {
     (void)err;
-    ash_session_id id;
+    ash_session_id id, own;
     ash_builder *b = &c->reply->body;
     ash__random(id.bytes, sizeof id.bytes);
     /* A random UUID, version 4. */
     id.bytes[6] = (uint8_t)((id.bytes[6] & 0x0f) | 0x40);
     id.bytes[8] = (uint8_t)((id.bytes[8] & 0x3f) | 0x80);
-    ash__session_use(c, &id);
+    ash__session_of(c, id.bytes, &own);
+    ash__session_use(c, &own);
     ash__builder_begin_doc(b, "id");
     ash__builder_binary(b, "id", BSON_SUBTYPE_UUID, id.bytes, sizeof id.bytes);
     ash__builder_end(b);
@@ -50,7 +51,7 @@ static int each_session(ash_command *c, session_fn fn, ash_error *err)
         if (bytes == NULL || len != sizeof id.bytes || ++count > MAX_SESSIONS_A_COMMAND)
             return ash__fail(err, ASH_EINVAL, "%s takes at most %d documents {id: UUID}",
                              c->info->name, MAX_SESSIONS_A_COMMAND);
-        memcpy(id.bytes, bytes, sizeof id.bytes);
+        ash__session_of(c, bytes, &id);
         int rc = fn(c, &id, err);
         if (rc != 0)
             return rc;

@@ -108,7 +108,9 @@ static int read_identity(transact *t, ash_error *err)
     if (!ash__value_as_int64(ash__arg(c, "number"), &c->retry.txn_number) ||
         c->retry.txn_number < 0)
         return wrong_type("number", "a whole number that is not negative", err);
-    memcpy(c->retry.session, bytes, len);
+    ash_session_id own;
+    ash__session_of(c, bytes, &own);
+    memcpy(c->retry.session, own.bytes, sizeof own.bytes);
     c->op.retry = &c->retry;
     c->retryable = true;
     return 0;
@@ -152,6 +154,8 @@ static int read_operations(transact *t, const ash_doc *docs, ash_error *err)
                                     "operations of a transaction have more than %d bytes",
                                     ASH_DOC_MAX_BYTES);
         int rc = ash__command_read_nested(c, err);
+        if (rc == 0)
+            rc = ash__access_check(c, err);
         if (rc != 0)
             return rc;
         t->only_reads = t->only_reads && (c->info->flags & ASH_COMMAND_READS) != 0;

@@ -44,8 +44,27 @@ enum {
     ASH_COMMAND_TRANSACTION = 2048, /* may be an operation of ashlarTransact; with op.transaction
                                        set its handler may run on another thread */
     ASH_COMMAND_READS = 4096,       /* in a transaction it changes nothing */
-    ASH_COMMAND_BRIEF = 8192        /* answered from memory: in the order in which requests came */
+    ASH_COMMAND_BRIEF = 8192,       /* answered from memory: in the order in which requests came */
+    ASH_COMMAND_SECRET = 16384,     /* its arguments are nobody else's to see */
+    ASH_COMMAND_USERS = 32768       /* changes users or roles */
 };
+
+/* What a command needs of who asks it, once the server has users (wire/access.h). */
+typedef enum ash_need_kind {
+    ASH_NEED_NOTHING = 1, /* it is what somebody says who has not signed in */
+    ASH_NEED_LOGIN,       /* to have signed in: it is about one's own things */
+    ASH_NEED_COLLECTION,  /* actions on its collection */
+    ASH_NEED_DATABASE,    /* actions on its database */
+    ASH_NEED_CLUSTER,     /* actions on the server */
+    ASH_NEED_OWN,         /* what check() says of its arguments (wire/needs.h) */
+    ASH_NEED_OWNER        /* to come through the Unix socket, without signing in */
+} ash_need_kind;
+
+typedef struct ash_need {
+    ash_need_kind kind;
+    ash_actions actions;
+    ash_command_fn check;
+} ash_need;
 
 typedef struct ash_wire_command_info {
     const char *name;
@@ -53,6 +72,7 @@ typedef struct ash_wire_command_info {
     const ash_argument *arguments; /* besides its own value and those that every command takes */
     unsigned flags;
     ash_command_fn run;
+    ash_need needs;
     const char *note; /* what differs from MongoDB, for docs/COMPATIBILITY.md; or NULL */
 } ash_wire_command_info;
 

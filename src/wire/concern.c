@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/mem.h"
 #include "store/ops.h"
 
 #include <stdio.h>
@@ -24,6 +25,24 @@ void ash__session_use(const ash_command *c, const ash_session_id *id)
     ash__store_forget_reader(c->server->store, ash__session_reader(&displaced));
 }
 
+/* A session is its user's: the same id of another one is another session, as in MongoDB. */
+void ash__session_of(const ash_command *c, const uint8_t bytes[ASH_SESSION_ID_BYTES],
+                     ash_session_id *out)
+{
+    const ash_access *a = &c->connection->access;
+    uint8_t digest[ASH_DIGEST_MAX_BYTES];
+    memcpy(out->bytes, bytes, sizeof out->bytes);
+    if (a->user == NULL)
+        return;
+    ash_digest *d = ash__digest_new(ASH_DIGEST_SHA256);
+    ash_assert(d != NULL);
+    ash__digest_add(d, a->who.bytes, sizeof a->who.bytes);
+    ash__digest_add(d, bytes, ASH_SESSION_ID_BYTES);
+    ash__digest_finish(d, digest);
+    ash__digest_free(d);
+    memcpy(out->bytes, digest, sizeof out->bytes);
+}
+
 static int read_lsid(ash_command *c, ash_value lsid, ash_error *err)
 {
     uint8_t subtype = 0;
@@ -35,7 +54,7 @@ static int read_lsid(ash_command *c, ash_value lsid, ash_error *err)
     if (bytes == NULL || subtype != BSON_SUBTYPE_UUID || len != ASH_SESSION_ID_BYTES)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "lsid.id must be a UUID (binary of subtype 4, 16 bytes)");
-    memcpy(c->session.bytes, bytes, len);
+    ash__session_of(c, bytes, &c->session);
     c->has_session = true;
     ash__session_use(c, &c->session);
     return 0;
@@ -94,6 +113,9 @@ int ash__command_read_session(ash_command *c, ash_error *err)
     ash_value lsid = ash__arg(c, "lsid");
     ash_value number = ash__arg(c, "txnNumber");
     int rc = 0;
+    /* Who may say hello alone has no session: those of others would have to make room. */
+    if (ash__access_is_stranger(c))
+        return 0;
     if (lsid.type == BSON_TYPE_DOCUMENT)
         rc = read_lsid(c, lsid, err);
     if (rc == 0)

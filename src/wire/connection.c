@@ -310,6 +310,7 @@ static void serve(ash_peer *peer)
     size_t len;
     c->server = peer->host->server;
     c->principal = (ash_principal)ASH_PRINCIPAL_INIT;
+    ash__access_init(c);
     ash__block_init(&c->block, &peer->host->requests);
     ash__reply_init(&c->reply, &peer->host->answers);
     ash__turn_begin(&c->turn, &c->server->turns);
@@ -324,6 +325,7 @@ static void serve(ash_peer *peer)
     ash__log(ASH_LOG_DEBUG, "connection %lld from %s ended", (long long)c->peer.id, c->peer.remote);
     ash__arrival_end(&c->arrival);
     ash__turn_end(&c->turn);
+    ash__access_release(c);
     ash__reply_release(&c->reply);
     ash__block_release(&c->block);
     /* They rest for a while, as a driver may use them on another connection. */

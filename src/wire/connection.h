@@ -4,6 +4,7 @@
 
 /* One client: its thread reads a message, runs it, answers, and reads the next. */
 
+#include "wire/access.h"
 #include "wire/message.h"
 #include "wire/reply.h"
 #include "wire/state.h"
@@ -14,7 +15,8 @@ typedef struct ash_connection {
     ash_peer peer; /* its local address is what hello tells as host */
     ash_server *server;
     char app[ASH_APP_NAME_BYTES]; /* client.application.name of its hello */
-    ash_principal principal;      /* who asks: nobody can sign in yet */
+    ash_access access;
+    ash_principal principal; /* who asks, as access has it */
 
     /* What arrived: have bytes of it, one message or its start first. */
     ash_block block;

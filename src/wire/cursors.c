@@ -190,6 +190,10 @@ static int check_take(const ash_wire_cursor *w, int64_t id, const ash_cursor_use
         return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
                                 "cursor id %" PRId64 " belongs to namespace %s, not to %s", id,
                                 w->ns, user->ns);
+    if (memcmp(&w->who, user->who, sizeof w->who) != 0)
+        return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
+                                "cursor id %" PRId64 " was not created by the authenticated user",
+                                id);
     if (w->has_session != (session != NULL) ||
         (session != NULL && memcmp(&w->session, session, sizeof *session) != 0))
         return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
@@ -267,13 +271,15 @@ static bool kill_at(ash_cursor_table *t, ash_wire_cursor **link, ash_wire_cursor
     return true;
 }
 
-bool ash__cursors_kill(ash_cursor_table *t, int64_t id, const char *ns)
+bool ash__cursors_kill(ash_cursor_table *t, int64_t id, const char *ns, const ash_who *who)
 {
     ash_wire_cursor *gone = NULL;
     ash__mutex_lock(&t->lock);
     ash_wire_cursor **link = find(t, id);
     /* killCursors tells of each cursor once. */
-    bool found = *link != NULL && !(*link)->killed && (ns == NULL || strcmp((*link)->ns, ns) == 0);
+    bool found = *link != NULL && !(*link)->killed &&
+                 (ns == NULL || strcmp((*link)->ns, ns) == 0) &&
+                 (who == NULL || memcmp(&(*link)->who, who, sizeof *who) == 0);
     if (found)
         kill_at(t, link, &gone);
     ash__mutex_unlock(&t->lock);

@@ -21,6 +21,7 @@
  * that took it, which is interrupted when somebody kills the cursor.  All functions on the table may
  * be called from any thread. */
 
+#include "wire/access.h"
 #include "wire/sessions.h"
 
 #include <ashlar/store.h>
@@ -31,6 +32,7 @@ typedef struct ash_wire_cursor {
     int64_t id;         /* positive once in a table, else 0 */
     bool has_session;
     ash_session_id session;
+    ash_who who;           /* whose it is */
     int64_t connection_id; /* that last used it */
     bool no_timeout;
     bool awaits;          /* tailable with awaitData, or a change stream: a batch may wait */
@@ -70,12 +72,14 @@ int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *canc
 typedef struct ash_cursor_user {
     const char *ns;                /* that it names; must be the cursor's */
     const ash_session_id *session; /* NULL: it has none */
+    const ash_who *who;            /* must be the cursor's */
     int64_t connection_id;
     volatile int *cancel; /* set when the cursor is killed meanwhile */
 } ash_cursor_user;
 
 /* Take a cursor for use.  ASH_ECURSOR 43 when there is none, 12050 when it stays in use for 500 ms;
- * ASH_EACCES (13) when it belongs to another namespace or session. */
+ * ASH_EACCES (13) when it belongs to another namespace, session
+ * or user. */
 int ash__cursors_take(ash_cursor_table *t, int64_t id, const ash_cursor_user *user,
                       ash_wire_cursor **out, ash_error *err);
 
@@ -85,8 +89,8 @@ void ash__cursors_give(ash_cursor_table *t, ash_wire_cursor *w);
 /* A cursor in use that is at its end: out of the table and freed. */
 void ash__cursors_end(ash_cursor_table *t, ash_wire_cursor *w);
 
-/* false when there is none.  ns: it must be of that namespace; NULL = any. */
-bool ash__cursors_kill(ash_cursor_table *t, int64_t id, const char *ns);
+/* false when there is none.  ns, who: it must be of that namespace, that user; NULL = any. */
+bool ash__cursors_kill(ash_cursor_table *t, int64_t id, const char *ns, const ash_who *who);
 void ash__cursors_kill_session(ash_cursor_table *t, const ash_session_id *session);
 void ash__cursors_kill_all(ash_cursor_table *t); /* those with a session */
 

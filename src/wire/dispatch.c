@@ -448,6 +448,21 @@ static void find_place(ash_command *c, bool only_reads)
         ash__arrival_wait(a);
 }
 
+/* Whatever may have changed users and roles, by a command on them or as documents of admin, counts
+ * before the answer leaves; also when it failed, as a part of it may have been done. */
+static int tell_access(ash_command *c, int rc, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    bool anywhere = c->info->run == ash__run_aggregate || (c->info->flags & ASH_COMMAND_USERS) != 0;
+    if (!anywhere && strcmp(c->db, "admin") != 0)
+        return rc;
+    int told = ash__access_changed(c, &own);
+    if (rc != 0 || told == 0)
+        return rc;
+    *err = own;
+    return told;
+}
+
 static void run_command(ash_command *c, ash_operation *operation)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -458,11 +473,17 @@ static void run_command(ash_command *c, ash_operation *operation)
     operation->db = c->db != NULL ? c->db : "";
     operation->stream = &c->connection->peer.stream;
     operation->only_reads = rc == 0 && only_reads(c);
+    operation->secret = c->info == NULL || (c->info->flags & ASH_COMMAND_SECRET) != 0;
+    operation->who = c->connection->access.who;
     /* Before the operation begins: waiting for a place is not its time. */
     find_place(c, rc != 0 || operation->only_reads);
     ash__operations_begin(&c->server->operations, operation);
     if (rc == 0)
+        rc = ash__access_enter(c, &err);
+    if (rc == 0)
         rc = prepare(c, &err);
+    if (rc == 0)
+        rc = ash__access_check(c, &err);
     if (rc == 0)
         rc = fail_timed(c, &err);
     if (rc == 0 && hit_failpoint(c, &failure)) {
@@ -478,6 +499,8 @@ static void run_command(ash_command *c, ash_operation *operation)
         ran = true;
         count_command(c);
         rc = c->info->run(c, &err);
+        if (!operation->only_reads)
+            rc = tell_access(c, rc, &err);
         if (rc == 0)
             rc = tell_late(c, &err);
         if (rc == 0)

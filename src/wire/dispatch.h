@@ -26,6 +26,9 @@ int ash__command_check_arguments(const ash_command *c, ash_error *err); /* args.
 /* concern.c: the command's session, txnNumber, transaction fields, concerns and API version, into
  * c.  Checked before anything runs. */
 int ash__command_read_session(ash_command *c, ash_error *err);
+/* What the client calls so, among its user's. */
+void ash__session_of(const ash_command *c, const uint8_t bytes[ASH_SESSION_ID_BYTES],
+                     ash_session_id *out);
 void ash__session_use(const ash_command *c, const ash_session_id *id); /* it lives on, or begins */
 uint64_t ash__session_reader(const ash_session_id *id); /* the ash_op.reader of its commands */
 int ash__command_read_concerns(ash_command *c, ash_error *err);

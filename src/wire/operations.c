@@ -68,12 +68,17 @@ void ash__operations_progress(ash_operation_list *list, ash_operation *op, const
     ash__mutex_unlock(&list->lock);
 }
 
-bool ash__operations_kill(ash_operation_list *list, int32_t id)
+static bool is_of(const ash_operation *op, const ash_who *who)
+{
+    return who == NULL || memcmp(&op->who, who, sizeof *who) == 0;
+}
+
+bool ash__operations_kill(ash_operation_list *list, int32_t id, const ash_who *who)
 {
     bool found = false;
     ash__mutex_lock(&list->lock);
     for (ash_operation *op = list->first; op != NULL; op = op->next)
-        if (op->id == id) {
+        if (op->id == id && is_of(op, who)) {
             ash__cancel(&op->cancel);
             found = true;
         }
@@ -151,7 +156,11 @@ static void describe(const ash_operation *op, ash_builder *b)
     ash__builder_int64(b, "microsecs_running", running_us);
     ash__builder_text(b, "op", kind_of(op->name));
     describe_ns(op, b);
-    if (op->body.len <= SHOWN_COMMAND_BYTES) {
+    if (op->secret) {
+        ash__builder_begin_doc(b, "command");
+        ash__builder_text(b, "$secret", op->name);
+        ash__builder_end(b);
+    } else if (op->body.len <= SHOWN_COMMAND_BYTES) {
         ash__builder_doc_value(b, "command", op->body);
     } else {
         ash__builder_begin_doc(b, "command");
@@ -162,12 +171,14 @@ static void describe(const ash_operation *op, ash_builder *b)
     ash__builder_bool(b, "killPending", __atomic_load_n(&op->cancel, __ATOMIC_RELAXED) != 0);
 }
 
-uint32_t ash__operations_describe(ash_operation_list *list, ash_builder *array)
+uint32_t ash__operations_describe(ash_operation_list *list, const ash_who *who, ash_builder *array)
 {
     char name[12];
     uint32_t count = 0;
     ash__mutex_lock(&list->lock);
     for (const ash_operation *op = list->first; op != NULL; op = op->next) {
+        if (!is_of(op, who))
+            continue;
         ash__builder_begin_doc(array, ash__index_name(count++, name));
         describe(op, array);
         ash__builder_end(array);

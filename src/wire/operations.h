@@ -6,6 +6,7 @@
 
 #include "base/thread.h"
 #include "bson/builder.h"
+#include "wire/access.h"
 
 /* Raise a flag that ash_op.cancel points at. */
 static inline void ash__cancel(volatile int *flag)
@@ -21,6 +22,8 @@ typedef struct ash_operation {
     const struct ash_stream *stream; /* of the connection */
     bool only_reads;                 /* nobody misses it when its client is gone */
     int64_t connection_id;
+    ash_who who;        /* asks */
+    bool secret;        /* its body is not shown */
     const char *client; /* address text; lives as long as the connection */
     const char *db;     /* all views live while the command runs */
     const char *name;
@@ -50,7 +53,8 @@ void ash__operations_end(ash_operation_list *list, ash_operation *op);
 void ash__operations_progress(ash_operation_list *list, ash_operation *op, const char *what,
                               int64_t done, int64_t total);
 
-bool ash__operations_kill(ash_operation_list *list, int32_t id);
+/* who: it must be that user's; NULL: anybody's. */
+bool ash__operations_kill(ash_operation_list *list, int32_t id, const ash_who *who);
 
 /* Interrupt those that only read for a client who has hung up.  What writes goes on: it may have
  * been sent to be done without an answer. */
@@ -59,7 +63,8 @@ void ash__operations_abandon(ash_operation_list *list);
 /* Interrupt all, those that begin later, too. */
 void ash__operations_stop(ash_operation_list *list);
 
-/* Append {opid, op, ns, command, …} documents as items of an open array; returns how many. */
-uint32_t ash__operations_describe(ash_operation_list *list, ash_builder *array);
+/* Append {opid, op, ns, command, …} documents as items of an open array; returns how many.
+ * who: as above. */
+uint32_t ash__operations_describe(ash_operation_list *list, const ash_who *who, ash_builder *array);
 
 #endif

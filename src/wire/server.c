@@ -167,10 +167,21 @@ static void server_free(ash_server *s)
     ash__failpoint_release(&s->get_more_failpoint);
     ash__failpoint_release(&s->time_failpoint);
     ash__operations_release(&s->operations);
+    ash__users_release(&s->users);
     ash__free(s->advertise);
     ash__free(s->set_name);
     ash__free(s->version);
     ash__free(s);
+}
+
+static int read_users(ash_server *s, ash_error *err)
+{
+    bool any = false;
+    int rc = ash__users_init(&s->users, s->store, err);
+    if (rc == 0)
+        rc = ash__users_any(&s->users, &any, err);
+    atomic_store(&s->has_users, any);
+    return rc;
 }
 
 static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
@@ -183,6 +194,12 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
     s->can_watch = caps.watch && !s->opts.standalone;
     s->can_transact = caps.transactions;
     s->can_pass_damage = caps.past_damage;
+    /* A deployment asks for itself, and as whom it is asked is the store's business. */
+    s->opts.users = s->opts.users && caps.in_process;
+    if (s->opts.auth && !s->opts.users)
+        return ash__fail(err, ASH_EUNSUPPORTED, "users are of a store in a folder");
+    if (s->opts.users && (rc = read_users(s, err)) != 0)
+        return rc;
     ash__turns_init(&s->turns);
     ash__arrivals_init(&s->arrivals);
     make_host(s);

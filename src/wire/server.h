@@ -6,8 +6,9 @@
  *
  * It presents itself as a replica set of one node whose host is the address that the client
  * reached, so that drivers use retryable writes and change streams; or as a standalone server.
- * Clients are not authenticated, so it listens on loopback addresses (127.0.0.0/8, ::1) and on a
- * Unix socket that only its owner may open, and on nothing else.
+ * Without TLS passwords and documents would go about in the open, so it listens on loopback
+ * addresses (127.0.0.0/8, ::1) and on a Unix socket that only its owner may open, and on nothing
+ * else.
  *
  * One thread a connection.  Memory: idle connections keep less than 64 KiB each; requests in flight
  * share message_bytes over all connections, and so do answers.  While somebody waits for some of
@@ -29,7 +30,10 @@ typedef struct ash_server_options {
     const char *set_name;    /* of the replica set; NULL = "ashlar" */
     const char *version;     /* of Ashlar, for buildInfo; or NULL */
     bool standalone;
-    bool test_commands;         /* configureFailPoint */
+    bool test_commands; /* configureFailPoint */
+    bool users;         /* there may be users and roles; once there is a user, commands need what
+                   wire/commands.c says.  Without it, what is about users is refused */
+    bool auth;          /* with users: also before there is one */
     int32_t max_connections;    /* 0 = 1000.  Over it, who owes (the rest of) a message for half a
                                    second loses its place to the newcomer */
     int32_t max_cursors;        /* 0 = 10000 */

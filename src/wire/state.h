@@ -5,6 +5,7 @@
 /* A running server, as the parts of this folder see it. */
 
 #include "base/turn.h"
+#include "user/users.h"
 #include "wire/arrival.h"
 #include "wire/cursors.h"
 #include "wire/failpoint.h"
@@ -48,6 +49,9 @@ struct ash_server {
     ash_failpoint get_more_failpoint; /* failGetMoreAfterCursorCheckout */
     ash_failpoint time_failpoint;     /* maxTimeAlwaysTimeOut */
     ash_server_counters counters;
+    ash_users users;               /* with opts.users */
+    _Atomic bool has_users;        /* somebody is there: commands need something */
+    _Atomic uint64_t user_changes; /* of users and roles, so far */
     _Atomic uint64_t cluster_time; /* the newest one told to anybody; never goes back */
 };
 

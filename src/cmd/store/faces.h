@@ -21,6 +21,7 @@ typedef struct ash_serving {
     const char *set_name;
     bool standalone;
     bool test_commands;
+    bool auth;
     int32_t max_connections; /* 0: the default */
     int64_t stop_timeout_ms; /* 0: the default */
     const char *http_root;   /* of the tree that HTTP shows at "/"; NULL: the endpoints below */

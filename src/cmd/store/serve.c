@@ -53,6 +53,9 @@ static const ash_cmd_option options[] = {
      "make no socket in the folder, through which other commands use the store"},
     {0, "max-connections", "N", "most clients at a time (default 1000)"},
     {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
+    {0, "auth", NULL,
+     "ask MongoDB's drivers to sign in, also before the first user is made (`ashlar user add`); "
+     "with users, they always have to"},
     {0, "expire-every", "TIME", "how often to look for expired files: 10, 90s, 5m, 1h (default 1)"},
     {0, "sum-every", "TIME",
      "how often to look for files without a digest, such as those that drivers upload (default "

@@ -31,6 +31,7 @@ static const ash_setting_key keys[ASH_SETTINGS] = {
     [ASH_SET_NO_SOCKET] = {"", "no-socket", ASH_KEY_FLAG},
     [ASH_SET_MAX_CONNECTIONS] = {"", "max-connections", ASH_KEY_NUMBER, 1, 1000000, .live = true},
     [ASH_SET_TEST_COMMANDS] = {"", "test-commands", ASH_KEY_FLAG},
+    [ASH_SET_AUTH] = {"", "auth", ASH_KEY_FLAG},
     [ASH_SET_EXPIRE_EVERY] = {"", "expire-every", ASH_KEY_SECONDS, 1, 86400, .live = true},
     [ASH_SET_SUM_EVERY] = {"", "sum-every", ASH_KEY_SECONDS, 1, 86400, .live = true},
     [ASH_SET_NO_BACKGROUND] = {"", "no-background", ASH_KEY_FLAG},

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything is refused that nothing allows.  The order of the questions is: does anybody look; is
+ * it the owner; is it for everybody; has somebody signed in; do the privileges cover it. */
+#define _GNU_SOURCE /* struct ucred */
+#include "wire/access.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/command.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- the connection ---- */
+
+/* Only the account that runs the server can open the socket; root can, too, and may be who runs
+ * the command. */
+static bool is_owner(const ash_peer *peer)
+{
+    struct ucred who;
+    socklen_t len = sizeof who;
+    if (!peer->is_unix || getsockopt(peer->stream.fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0)
+        return false;
+    return who.uid == geteuid() || who.uid == 0;
+}
+
+void ash__access_init(ash_connection *c)
+{
+    memset(&c->access, 0, sizeof c->access);
+    c->access.is_owner = is_owner(&c->peer);
+}
+
+void ash__access_end_exchange(ash_access *a)
+{
+    if (a->scram_db != NULL)
+        ash__scram_release(&a->scram);
+    ash__free(a->scram_db);
+    a->scram_db = NULL;
+    a->scram_proved = false;
+}
+
+void ash__access_sign_out(ash_connection *c)
+{
+    ash_access *a = &c->access;
+    if (a->user == NULL)
+        return;
+    c->principal = (ash_principal)ASH_PRINCIPAL_INIT;
+    ash__free(a->user);
+    ash__free(a->db);
+    a->user = a->db = NULL;
+    memset(&a->who, 0, sizeof a->who);
+    bson_destroy(&a->roles);
+    ash__privileges_release(&a->privileges);
+}
+
+void ash__access_release(ash_connection *c)
+{
+    ash__access_end_exchange(&c->access);
+    ash__access_sign_out(c);
+}
+
+/* ---- who it is ---- */
+
+static void digest_who(const char *user, const char *db, ash_who *out)
+{
+    uint8_t bytes[ASH_DIGEST_MAX_BYTES];
+    char *text = ash__sprintf("%s.%s", db, user);
+    ash_digest *d = ash__digest_new(ASH_DIGEST_SHA256);
+    ash_assert(d != NULL);
+    ash__digest_add(d, text, strlen(text));
+    ash__digest_finish(d, bytes);
+    ash__digest_free(d);
+    ash__free(text);
+    memcpy(out->bytes, bytes, sizeof out->bytes);
+}
+
+static void user_id_of(ash_doc user, uint8_t out[16])
+{
+    uint8_t subtype;
+    uint32_t len = 0;
+    ash_value v = ash__doc_get(user, "userId");
+    const uint8_t *bytes = v.type == BSON_TYPE_BINARY ? ash__value_binary(v, &subtype, &len) : NULL;
+    memset(out, 0, 16);
+    if (bytes != NULL && len == 16)
+        memcpy(out, bytes, 16);
+}
+
+static ash_doc roles_of(ash_doc user)
+{
+    ash_value v = ash__doc_get(user, "roles");
+    return v.type == BSON_TYPE_ARRAY ? ash__value_doc(v) : ash__doc_empty;
+}
+
+/* What the user's document says, now.  The connection's own: nothing of it before has to be freed. */
+static int learn(ash_connection *c, const char *user, const char *db, bool again, ash_error *err)
+{
+    ash_access *a = &c->access;
+    ash_user_id id = {&ash__user_kind, user, db};
+    ash_privileges privileges = ASH_PRIVILEGES_INIT;
+    uint8_t user_id[16];
+    bson_t doc, view;
+    /* Before the look: a change behind it is looked at again. */
+    uint64_t known_at = atomic_load(&c->server->user_changes);
+    int rc = ash__user_find(&c->server->users, &id, &doc, err);
+    if (rc != 0)
+        return rc;
+    ash_doc found = ash__doc_from_bson(&doc);
+    user_id_of(found, user_id);
+    if (again && memcmp(user_id, a->user_id, sizeof user_id) != 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "it is another user of the same name");
+    if (rc == 0)
+        rc = ash__roles_resolve(&c->server->users, roles_of(found), &privileges, NULL, err);
+    if (rc != 0) {
+        ash__privileges_release(&privileges);
+        bson_destroy(&doc);
+        return rc;
+    }
+    char *user_copy = ash__strdup(user), *db_copy = ash__strdup(db);
+    ash__access_sign_out(c);
+    a->user = user_copy;
+    a->db = db_copy;
+    a->privileges = privileges;
+    a->known_at = known_at;
+    memcpy(a->user_id, user_id, sizeof a->user_id);
+    ash__doc_to_bson(roles_of(found), &view);
+    bson_copy_to(&view, &a->roles);
+    digest_who(user, db, &a->who);
+    c->principal.user = a->user;
+    c->principal.db = a->db;
+    c->principal.roles = &a->roles;
+    bson_destroy(&doc);
+    return 0;
+}
+
+int ash__access_sign_in(ash_connection *c, const char *user, const char *db, ash_error *err)
+{
+    int rc = learn(c, user, db, false, err);
+    if (rc == ASH_ENOTFOUND)
+        return ash__fail_server(err, ASH_EACCES, ASH_MONGO_AUTHENTICATION_FAILED,
+                                "Authentication failed.");
+    return rc;
+}
+
+/* ---- whether anybody looks ---- */
+
+bool ash__access_is_guarded(const ash_command *c)
+{
+    return c->server->opts.users && (c->server->opts.auth || atomic_load(&c->server->has_users));
+}
+
+int ash__access_changed(ash_command *c, ash_error *err)
+{
+    bool any = false;
+    if (!c->server->opts.users)
+        return 0;
+    atomic_fetch_add(&c->server->user_changes, 1);
+    int rc = ash__users_any(&c->server->users, &any, err);
+    /* Who cannot tell goes on as if there were some. */
+    atomic_store(&c->server->has_users, rc != 0 || any);
+    return rc;
+}
+
+/* After a change of users: who was dropped is nobody any more. */
+static int refresh(ash_command *c, ash_error *err)
+{
+    ash_access *a = &c->connection->access;
+    if (a->user == NULL || a->known_at == atomic_load(&c->server->user_changes))
+        return 0;
+    ash_error what = ASH_ERROR_INIT;
+    char *user = ash__strdup(a->user), *db = ash__strdup(a->db);
+    int rc = learn(c->connection, user, db, true, &what);
+    if (rc == ASH_ENOTFOUND)
+        ash__access_sign_out(c->connection);
+    ash__free(user);
+    ash__free(db);
+    return ash__unless(ASH_ENOTFOUND, rc, &what, err);
+}
+
+/* ---- what is asked ---- */
+
+static bool free_to_all(const ash_command *c)
+{
+    const ash_access *a = &c->connection->access;
+    return !ash__access_is_guarded(c) || (a->is_owner && a->user == NULL);
+}
+
+bool ash__access_is_stranger(const ash_command *c)
+{
+    return !free_to_all(c) && c->connection->access.user == NULL;
+}
+
+/* MongoDB's localhost exception: with opts.auth, before the first user, on this machine. */
+bool ash__access_is_first(const ash_command *c)
+{
+    const ash_peer *peer = &c->connection->peer;
+    return ash__access_is_guarded(c) && !atomic_load(&c->server->has_users) &&
+           (peer->is_unix || strncmp(peer->remote, "127.", 4) == 0 ||
+            strncmp(peer->remote, "[::1]", 5) == 0);
+}
+
+bool ash__may(const ash_command *c, const char *db, const char *coll, ash_actions actions)
+{
+    return free_to_all(c) ||
+           ash__privileges_allow(&c->connection->access.privileges, db, coll, actions);
+}
+
+bool ash__may_cluster(const ash_command *c, ash_actions actions)
+{
+    return free_to_all(c) ||
+           ash__privileges_allow_cluster(&c->connection->access.privileges, actions);
+}
+
+bool ash__may_reach(const ash_command *c, const char *db)
+{
+    return free_to_all(c) ||
+           ash__privileges_reach(&c->connection->access.privileges, db, ASH_ACTIONS_ALL);
+}
+
+int ash__deny(const ash_command *c, ash_error *err)
+{
+    const char *what = ash__value_utf8(c->value, NULL);
+    if (what != NULL)
+        return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
+                                "not authorized on %s to execute command { %s: \"%.200s\" }", c->db,
+                                c->info->name, what);
+    return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
+                            "not authorized on %s to execute command { %s: 1 }", c->db,
+                            c->info->name);
+}
+
+int ash__require(const ash_command *c, const char *db, const char *coll, ash_actions actions,
+                 ash_error *err)
+{
+    return ash__may(c, db, coll, actions) ? 0 : ash__deny(c, err);
+}
+
+int ash__access_enter(ash_command *c, ash_error *err)
+{
+    if (!c->server->opts.users)
+        return 0;
+    int rc = refresh(c, err);
+    if (rc != 0 || free_to_all(c) || c->info->needs.kind == ASH_NEED_NOTHING ||
+        c->connection->access.user != NULL)
+        return rc;
+    if (c->info->needs.kind == ASH_NEED_OWN && ash__access_is_first(c))
+        return 0;
+    return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
+                            "Command %s requires authentication", c->info->name);
+}
+
+static int check_bypass(const ash_command *c, ash_error *err)
+{
+    if (c->coll == NULL || !ash__arg_bool(c, "bypassDocumentValidation", false))
+        return 0;
+    return ash__require(c, c->db, c->coll, ASH_CAN(BYPASS_DOCUMENT_VALIDATION), err);
+}
+
+int ash__access_check(ash_command *c, ash_error *err)
+{
+    const ash_need *need = &c->info->needs;
+    if (free_to_all(c))
+        return 0;
+    switch (need->kind) {
+    case ASH_NEED_NOTHING:
+    case ASH_NEED_LOGIN:
+        return 0;
+    case ASH_NEED_COLLECTION: {
+        int rc = ash__require(c, c->db, c->coll, need->actions, err);
+        return rc == 0 ? check_bypass(c, err) : rc;
+    }
+    case ASH_NEED_DATABASE:
+        return ash__require(c, c->db, "", need->actions, err);
+    case ASH_NEED_CLUSTER:
+        return ash__may_cluster(c, need->actions) ? 0 : ash__deny(c, err);
+    case ASH_NEED_OWN: {
+        int rc = need->check(c, err);
+        return rc == 0 ? check_bypass(c, err) : rc;
+    }
+    case ASH_NEED_OWNER:
+        break;
+    }
+    return ash__deny(c, err);
+}

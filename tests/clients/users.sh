@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Users, by unmodified pymongo: all commands by all roles, both mechanisms, changes that count at once, what is one's own; and
+# by bare messages what attackers send.
+# usage: ASHLAR=… users.sh
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+python=/usr/bin/python3
+[ -x $python ] || python=python3
+
+# fresh CASE [ARGS…]: on a server of its own
+fresh() {
+    name=$1
+    shift
+    start_server "$scratch/$name" "$@"
+    $python "$here/users.py" "$server_address" "$name"
+    stop_server
+}
+
+attack() {
+    start_server "$scratch/$1"
+    $python "$here/users_attacks.py" "$server_address" "$1"
+    # Whatever happened, no log has a password.
+    ! grep -q 'pencil' "$scratch/server.err"
+    stop_server
+}
+
+case_commands_by_roles() { fresh commands_by_roles; }
+case_nothing_before_signing_in() { fresh nothing_before_signing_in; }
+case_changes_count_at_once() { fresh changes_count_at_once; }
+case_cursors_and_sessions_are_ones_own() { fresh cursors_and_sessions_are_ones_own; }
+case_own_password_and_no_more() { fresh own_password_and_no_more; }
+case_mechanisms() { fresh mechanisms; }
+case_users_and_roles_are_shown() { fresh users_and_roles_are_shown; }
+case_who_may_see_what_databases() { fresh who_may_see_what_databases; }
+case_the_first_user_closes_the_door() { fresh the_first_user_closes_the_door --auth; }
+
+case_replays() { attack replays; }
+case_steps_out_of_order() { attack steps_out_of_order; }
+case_channel_binding_flags() { attack channel_binding_flags; }
+case_downgrades() { attack downgrades; }
+case_nobody_looks_like_somebody() { attack nobody_looks_like_somebody; }
+case_fields_given_twice() { attack fields_given_twice; }
+case_other_ways_to_ask() { attack other_ways_to_ask; }
+case_strangers_fill_no_tables() { attack strangers_fill_no_tables; }
+case_passwords_are_not_shown() { attack passwords_are_not_shown; }
+case_names_that_would_forge_a_log() { attack names_that_would_forge_a_log; }
+
+case_the_command_needs_no_password() {
+    start_server "$scratch/owner"
+    $python "$here/users.py" "$server_address" the_command_beside
+    echo hello >"$scratch/hello"
+    "$ASHLAR" -s "$scratch/owner" put "$scratch/hello" hello
+    [ "$("$ASHLAR" -s "$scratch/owner" cat hello)" = hello ]
+    expect_status 9 "$ASHLAR" -s "mongodb://$server_address/" ls
+    "$ASHLAR" -s "mongodb://root:pencil@$server_address/?authSource=admin" ls
+    stop_server
+}
+
+run_cases
