@@ -104,10 +104,32 @@ static int make_file(locking *k, ash_error *err)
 static void unmake_file(locking *k)
 {
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    const ash_fence nobody = ash__dav_locks_fence(ash_tree_entry_id(k->guard.entry), NULL);
     o.if_version = ash_tree_entry_version(k->guard.entry);
-    /* Whoever has written it meanwhile keeps it. */
+    o.fence = &nobody;
+    /* Whoever has written or locked it meanwhile keeps it. */
     ash_tree_remove(k->dav->tree, k->path, &o, NULL, NULL);
     k->made = false;
+}
+
+/* Ids that are none of ours are of roots, which do not come and go. */
+static bool is_same(const ash_tree_entry *a, const ash_tree_entry *b)
+{
+    const bson_value_t *x = ash_tree_entry_id(a), *y = ash_tree_entry_id(b);
+    return x->value_type == y->value_type &&
+           (x->value_type != BSON_TYPE_OID || bson_oid_equal(&x->value.v_oid, &y->value.v_oid));
+}
+
+/* Is what was locked what the path leads to?  Somebody may have deleted or moved it between the look
+ * and the grant; from then on nobody can without the lock's token. */
+static int check_place(const locking *k, ash_error *err)
+{
+    ash_tree_entry *now = NULL;
+    int rc = ash__dav_lookup(k->dav, k->path, &now, err);
+    if (rc == 0 && (now == NULL || !is_same(now, k->guard.entry)))
+        rc = ash__fail(err, ASH_ECONFLICT, "%s comes and goes; try again", k->path);
+    ash_tree_entry_free(now);
+    return rc;
 }
 
 static void take_lock(ash_exchange *x, locking *k, ash_dav_lock *lock)
@@ -117,6 +139,10 @@ static void take_lock(ash_exchange *x, locking *k, ash_dav_lock *lock)
     lock->seconds = k->seconds;
     lock->deep = k->deep;
     int rc = ash__dav_locks_take(k->dav->locks, k->guard.entry, lock, &conflict, &err);
+    if (rc == 0 && check_place(k, &err) != 0) {
+        rc = err.code;
+        ash__dav_locks_drop(k->dav->locks, lock, NULL);
+    }
     if (rc != 0 && k->made)
         unmake_file(k);
     if (rc == 0)

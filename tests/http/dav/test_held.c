@@ -7,6 +7,8 @@
 #include "lock/hand.h"
 
 #include <ashlar/lock.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- a program ---- */
@@ -299,17 +301,67 @@ static void test_a_lock_of_what_is_gone(void **state)
     share_expect(s, "UNLOCK /a", k.unlock, NULL, 409);
 }
 
+/* ---- two at once ---- */
+
+static const char exclusive_lock[] =
+    "<lockinfo xmlns=\"DAV:\"><lockscope><exclusive/></lockscope><locktype><write/></locktype>"
+    "</lockinfo>";
+
+typedef struct rival {
+    share *s;
+    const char *line;
+    int status;
+} rival;
+
+static void *lock_too(void *arg)
+{
+    rival *r = arg;
+    visit *v = share_ask(r->s, r->line, NULL, exclusive_lock);
+    r->status = v->x.status;
+    visit_free(v);
+    return NULL;
+}
+
+/* Of two that lock a new name at once one is told that it has it, and has it. */
+static void test_two_lock_a_new_name(void **state)
+{
+    enum { ROUNDS = 60 };
+    share *s = *state;
+    for (int i = 0; i < ROUNDS; i++) {
+        char lock[32], put[32];
+        pthread_t threads[2];
+        snprintf(lock, sizeof lock, "LOCK /new%d", i);
+        snprintf(put, sizeof put, "PUT /new%d", i);
+        rival rivals[2] = {{s, lock, 0}, {s, lock, 0}};
+        for (int k = 0; k < 2; k++)
+            assert_int_equal(pthread_create(&threads[k], NULL, lock_too, &rivals[k]), 0);
+        for (int k = 0; k < 2; k++)
+            pthread_join(threads[k], NULL);
+        int good = (rivals[0].status / 100 == 2) + (rivals[1].status / 100 == 2);
+        if (good != 1)
+            fail_msg("round %d: %d and %d", i, rivals[0].status, rivals[1].status);
+        share_expect(s, put, NULL, "stranger", 423);
+    }
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, share_setup, share_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(a_folder_that_a_program_holds),  T(the_root_that_a_program_holds),
-        T(a_folder_taken_meanwhile),       T(a_folder_above_taken_meanwhile),
-        T(conflicts_with_what_lies_below), T(conflicts_with_programs_below),
-        T(nothing_is_made_in_vain),        T(several_share_one),
-        T(readers_beside_a_shared_lock),   T(a_reader_whose_time_is_over),
-        T(a_lock_goes_with_its_entry),     T(a_lock_of_what_is_gone),
+        T(a_folder_that_a_program_holds),
+        T(the_root_that_a_program_holds),
+        T(a_folder_taken_meanwhile),
+        T(a_folder_above_taken_meanwhile),
+        T(conflicts_with_what_lies_below),
+        T(conflicts_with_programs_below),
+        T(nothing_is_made_in_vain),
+        T(several_share_one),
+        T(readers_beside_a_shared_lock),
+        T(a_reader_whose_time_is_over),
+        T(a_lock_goes_with_its_entry),
+        T(a_lock_of_what_is_gone),
+        T(two_lock_a_new_name),
     };
     return cmocka_run_group_tests_name("http-dav-held", tests, NULL, NULL);
 }
