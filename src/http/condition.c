@@ -45,11 +45,25 @@ static bool list_has(const char *list, const char *etag, bool strong)
     return false;
 }
 
+/* Also beside others, or twice, as a proxy may put it: who says "none at all" or "any" means it. */
+static bool has_star(const char *list)
+{
+    for (const char *at = list; *at != '\0';) {
+        at += strspn(at, " \t,");
+        if (at[0] == '*' && (at[1] == '\0' || strchr(" \t,", at[1]) != NULL))
+            return true;
+        /* A tag may have commas in it. */
+        const char *quote = at[0] == '"' ? at : strncmp(at, "W/\"", 3) == 0 ? at + 2 : NULL;
+        const char *end = quote != NULL ? strchr(quote + 1, '"') : NULL;
+        at = end != NULL ? end + 1 : at + strcspn(at, " \t,");
+    }
+    return false;
+}
+
 static bool matches(const ash_head *head, const char *name, const ash_validators *now, bool strong)
 {
     char *list = ash__head_join(head, name);
-    bool star = strcmp(list, "*") == 0;
-    bool found = now->etag != NULL && (star || list_has(list, now->etag, strong));
+    bool found = now->etag != NULL && (has_star(list) || list_has(list, now->etag, strong));
     ash__free(list);
     return found;
 }

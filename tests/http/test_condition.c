@@ -58,6 +58,11 @@ static void test_entity_tags(void **state)
         {"If-None-Match", "\"b\", W/\"a\"", 304, 412, 0},
         {"If-None-Match", "\"b\"", 0, 0, 0},
         {"If-None-Match", "*", 304, 412, 0},
+        {"If-None-Match", "*, *", 304, 412, 0},
+        {"If-None-Match", "\"b\", *", 304, 412, 0},
+        {"If-None-Match", "W/\"b, *\" ,*", 304, 412, 0},
+        {"If-None-Match", "\"b, *, \"", 0, 0, 0}, /* within a tag */
+        {"If-Match", "\"b\", *", 0, 0, 412},
     };
     static const ash_validators here = {"\"a\"", NOW_MS}, none = {NULL, 0};
     for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++) {
