@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "http/log.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -170,8 +171,9 @@ void ash__answer_error(ash_exchange *x, const ash_error *err)
     if (status == 503 || status == 504)
         ash__answer_field(x, "Retry-After", "5");
     if (status >= 500 && status != 507 && status != 501) {
-        ash__log(ASH_LOG_ERROR, "%s %s: %s", x->method,
-                 x->target.path != NULL ? x->target.path : "*", err->text);
+        char *path = ash__http_without_secrets(x->target.path != NULL ? x->target.path : "*");
+        ash__log(ASH_LOG_ERROR, "%s %s: %s", x->method, path, err->text);
+        ash__free(path);
         /* Texts of damage name what is damaged, and that is the client's own. */
         if (err->code != ASH_ECORRUPT && err->code != ASH_EPARTIAL) {
             ash__answer_text(x, status, "the server failed; its log says why (request %s)", x->id);

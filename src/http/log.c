@@ -2,6 +2,7 @@
 #include "http/log.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -26,22 +27,36 @@ struct ash_http_log {
 
 /* ---- lines ---- */
 
-enum { SECRET_DIGITS = 40, SHOWN_DIGITS = 6 };
+enum { SECRET_DIGITS = 32, SHOWN_DIGITS = 6 };
 
-/* Whoever reads the log must not learn a link: of 40 hexadecimal digits in a row (a share's token,
- * share/share.h) the first six are written, which tell one from another.  The caller frees. */
-static char *without_secrets(const char *text)
+/* One character of a URL, and how many bytes of it that is: a letter or digit that is written as
+ * %63 is itself (RFC 3986 §2.3), so that no other spelling of a secret gets by. */
+static char char_at(const char *text, size_t *len)
+{
+    int high = text[0] == '%' ? ash__hex_digit(text[1]) : -1;
+    int low = high >= 0 ? ash__hex_digit(text[2]) : -1;
+    char c = (char)(16 * high + low);
+    bool plain =
+        low >= 0 && ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
+    *len = plain ? 3 : 1;
+    return plain ? c : text[0];
+}
+
+char *ash__http_without_secrets(const char *text)
 {
     ash_buffer out = ASH_BUFFER_INIT;
-    while (*text != '\0') {
-        size_t digits = strspn(text, "0123456789abcdefABCDEF");
-        size_t shown = digits >= SECRET_DIGITS ? SHOWN_DIGITS : digits;
-        ash__buffer_append(&out, text, shown);
-        if (shown < digits)
+    size_t digits = 0, len;
+    for (;; text += len) {
+        char c = char_at(text, &len);
+        bool is_digit = c != '\0' && ash__hex_digit(c) >= 0;
+        if (!is_digit && digits >= SECRET_DIGITS) {
+            out.len -= digits - SHOWN_DIGITS;
             ash__buffer_append_text(&out, "...");
-        text += digits;
-        if (*text != '\0')
-            ash__buffer_append_byte(&out, (uint8_t)*text++);
+        }
+        if (c == '\0')
+            break;
+        digits = is_digit ? digits + 1 : 0;
+        ash__buffer_append_byte(&out, (uint8_t)c);
     }
     char *shown = ash__strdup(ash__buffer_text(&out));
     ash__buffer_release(&out);
@@ -119,9 +134,11 @@ static void add_json(ash_buffer *out, const ash_http_record *r)
 void ash__http_log_line(ash_buffer *out, ash_http_log_format format, const ash_http_record *r)
 {
     ash_http_record shown = *r;
-    char *target = without_secrets(r->target);
-    char *referer = r->referer != NULL ? without_secrets(r->referer) : NULL;
+    char *target = ash__http_without_secrets(r->target);
+    char *referer = r->referer != NULL ? ash__http_without_secrets(r->referer) : NULL;
+    char *agent = r->agent != NULL ? ash__http_without_secrets(r->agent) : NULL;
     shown.target = target;
+    shown.agent = agent;
     shown.referer = referer;
     if (format == ASH_HTTP_LOG_JSON)
         add_json(out, &shown);
@@ -129,6 +146,7 @@ void ash__http_log_line(ash_buffer *out, ash_http_log_format format, const ash_h
         add_combined(out, &shown);
     ash__free(target);
     ash__free(referer);
+    ash__free(agent);
 }
 
 /* ---- the file ---- */

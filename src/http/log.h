@@ -20,6 +20,11 @@ void ash__http_log_close(ash_http_log *log); /* NULL is fine */
  * is lost, and told once in the server's own log. */
 void ash__http_log_write(void *ctx, const ash_http_record *record);
 
+/* Whoever reads a log must not learn a link or an upload's address: of 32 hexadecimal digits in a row
+ * and more (a share's token, share/share.h; http/site/uploads.h) the first six stay, which tell one
+ * from another.  The caller frees. */
+char *ash__http_without_secrets(const char *text);
+
 /* The line by itself, with its newline. */
 void ash__http_log_line(ash_buffer *out, ash_http_log_format format, const ash_http_record *record);
 

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/date.h"
+#include "http/log.h"
 
 typedef struct sending {
     ash_http_source source;
@@ -38,8 +39,11 @@ static int more(ash_exchange *x, ash_buffer *out)
 {
     ash_error err = ASH_ERROR_INIT;
     int rc = read_piece(x->state, out, &err);
-    if (rc < 0)
-        ash__log(ASH_LOG_ERROR, "%s: %s", x->target.path, err.text);
+    if (rc < 0) {
+        char *path = ash__http_without_secrets(x->target.path);
+        ash__log(ASH_LOG_ERROR, "%s: %s", path, err.text);
+        ash__free(path);
+    }
     return rc;
 }
 

@@ -57,12 +57,20 @@ static void test_links_are_shortened(void **state)
     ash__http_log_line(&out, ASH_HTTP_LOG_JSON, &r);
     assert_null(strstr(ash__buffer_text(&out), "0123456"));
     ash__buffer_release(&out);
+    /* In any spelling, and in every field; of uploads, too. */
+    r.target = "/.ashlar/uploads/0123456789abcdef0123%34567%61bcdef01234567";
+    r.referer = NULL;
+    r.agent = "see /.ashlar/share/0123456789abcdef0123456789abcdef01234567";
+    expect(ASH_HTTP_LOG_COMBINED, &r,
+           "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET /.ashlar/uploads/012345... "
+           "HTTP/1.1\" 200 2 \"-\" \"see /.ashlar/share/012345...\"\n");
+    r.agent = sample.agent;
     /* Fewer digits are names. */
-    r.target = "/0123456789abcdef0123456789abcdef0123456";
+    r.target = "/0123456789abcdef0123456789abcde";
     r.referer = NULL;
     expect(ASH_HTTP_LOG_COMBINED, &r,
            "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET "
-           "/0123456789abcdef0123456789abcdef0123456 HTTP/1.1\" 200 2 \"-\" \"curl/8\"\n");
+           "/0123456789abcdef0123456789abcde HTTP/1.1\" 200 2 \"-\" \"curl/8\"\n");
 }
 
 /* What a client sends cannot make a line of its own, nor speak to a terminal. */

@@ -2,6 +2,7 @@
 /* {"entries":[…],"more":…}, sent as it is read: a long listing is never in memory as a whole. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "http/log.h"
 #include "http/site/api.h"
 
 #include <string.h>
@@ -67,8 +68,11 @@ static int more(ash_exchange *x, ash_buffer *out)
     }
     if (rc == ASH_MORE_LAST)
         ash__buffer_append_byte(out, '\n');
-    if (rc < 0)
-        ash__log(ASH_LOG_ERROR, "%s: %s", x->target.path, err.text);
+    if (rc < 0) {
+        char *path = ash__http_without_secrets(x->target.path);
+        ash__log(ASH_LOG_ERROR, "%s: %s", path, err.text);
+        ash__free(path);
+    }
     return rc;
 }
 
