@@ -33,6 +33,8 @@ extern const ash_api_verb ash__api_reads[], ash__api_changes[],
 char *ash__api_text(const ash_api_call *c, const char *name);
 int64_t ash__api_number(const ash_api_call *c, const char *name, int64_t otherwise);
 bool ash__api_flag(const ash_api_call *c, const char *name);
+/* Is each parameter that is given of its kind?  false: x is answered. */
+bool ash__api_check(ash_api_call *c);
 /* A second path, in the same tree: the caller frees; NULL: x is answered. */
 char *ash__api_other_path(ash_api_call *c, const char *name);
 

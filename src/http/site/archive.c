@@ -62,13 +62,23 @@ static int fail(packing *p, const char *what)
     return ASH_EIO;
 }
 
+/* Some unpack a name with '\\' as one of a folder, or of one above. */
+static void set_name(struct archive_entry *head, const char *path)
+{
+    char *name = ash__strdup(path);
+    for (char *at = name; (at = strchr(at, '\\')) != NULL;)
+        *at = '_';
+    archive_entry_set_pathname_utf8(head, name);
+    ash__free(name);
+}
+
 static int begin_entry(packing *p, const ash_tree_entry *e)
 {
     ash_error err = ASH_ERROR_INIT;
     struct archive_entry *head = archive_entry_new();
     bool folder = ash_tree_entry_is_folder(e);
     int64_t ms = ash_tree_entry_modified_ms(e);
-    archive_entry_set_pathname_utf8(head, ash_tree_entry_path(e) + p->skip);
+    set_name(head, ash_tree_entry_path(e) + p->skip);
     archive_entry_set_filetype(head, folder ? AE_IFDIR : AE_IFREG);
     archive_entry_set_perm(head, folder ? 0755 : 0644);
     archive_entry_set_size(head, folder ? 0 : ash_tree_entry_length(e));

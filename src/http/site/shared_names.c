@@ -86,9 +86,14 @@ static char *nth(const char *folder, const char *name, int n)
 }
 
 /* Of the tree's top, the reserved name would be hidden. */
+/* Strangers' names are stricter than the owner's: nothing that a terminal obeys, and no '\\', which some
+ * unpack as a folder's. */
 static bool is_good(const char *name)
 {
     size_t len = strlen(name);
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f || name[i] == '\\')
+            return false;
     return len > 0 && len <= MAX_NAME && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
            strcmp(name, "..") != 0 && strcmp(name, &ASH_SITE_RESERVED[1]) != 0;
 }

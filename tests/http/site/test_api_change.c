@@ -154,6 +154,32 @@ static void test_restore(void **state)
         expect_error(h, "restore", bad[i], 400, "EINVAL");
 }
 
+/* Nothing is done where a parameter cannot be what was meant. */
+static void test_parameters_of_other_kinds(void **state)
+{
+    hosted *h = *state;
+    static const char *const bad[][2] = {
+        {"delete", "{\"path\": \"/a\", \"if_version\": \"1\"}"},
+        {"delete", "{\"path\": \"/a\", \"if_version\": 4294967297}"},
+        {"delete", "{\"path\": \"/a\", \"if_version\": 1.5}"},
+        {"delete", "{\"path\": \"/a\", \"if_version\": -1}"},
+        {"delete", "{\"path\": \"/a\", \"recursive\": 1}"},
+        {"restore", "{\"path\": \"/a\", \"version\": 4294967297}"},
+        {"restore", "{\"path\": \"/\", \"at\": \"2000-01-01\", \"dry_run\": \"true\"}"},
+        {"share", "{\"path\": \"/a\", \"expires\": 1}"},
+        {"share", "{\"path\": \"/a\", \"right\": 7}"},
+        {"move", "{\"path\": \"/a\", \"to\": [\"/b\"]}"},
+    };
+    support_put_text(h->f, "a", "one");
+    for (size_t i = 0; i < ASH_ARRAY_LEN(bad); i++)
+        expect_error(h, bad[i][0], bad[i][1], 400, "EINVAL");
+    support_expect_text(h->f, "a", "one");
+    bson_t *stat = hosted_call(h, "stat?path=/a", NULL, 200);
+    assert_string_equal(hosted_member(stat, "version"), "1");
+    bson_destroy(stat);
+    expect(h, "delete", "{\"path\": \"/a\", \"if_version\": 1}", "path", "/a");
+}
+
 static void test_tag(void **state)
 {
     hosted *h = *state;
@@ -247,6 +273,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_undelete_of_another_tree, hosted_setup,
                                         hosted_teardown),
         cmocka_unit_test_setup_teardown(test_restore, hosted_setup, hosted_teardown),
+        cmocka_unit_test_setup_teardown(test_parameters_of_other_kinds, hosted_setup,
+                                        hosted_teardown),
         cmocka_unit_test_setup_teardown(test_tag, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_locked, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_locked_folder, hosted_setup, hosted_teardown),

@@ -221,6 +221,9 @@ static void test_names(void **state)
     support_expect_text(b->h->f, "above/in/up.txt", "one");
     support_expect_missing(b->h->f, "up.txt");
     expect(b, "PUT", "/.ashlar", NULL, "x", 400);
+    expect(b, "PUT", "/..%5c..%5cevil.txt", NULL, "x", 400);
+    expect(b, "PUT", "/a%0ab", NULL, "x", 400);
+    expect(b, "PUT", "/a%1b", NULL, "x", 400);
     char *longest = ash__alloc(1002), *line;
     longest[0] = '/';
     memset(longest + 1, 'n', 1000);
