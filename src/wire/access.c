@@ -157,6 +157,8 @@ int ash__access_changed(ash_command *c, ash_error *err)
         return 0;
     atomic_fetch_add(&c->server->user_changes, 1);
     int rc = ash__users_any(&c->server->users, &any, err);
+    if (rc == 0 && any && !atomic_load(&c->server->has_users))
+        rc = ash__users_keep_secret(&c->server->users, err);
     /* Who cannot tell goes on as if there were some. */
     atomic_store(&c->server->has_users, rc != 0 || any);
     return rc;
