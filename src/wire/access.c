@@ -147,7 +147,7 @@ int ash__access_sign_in(ash_connection *c, const char *user, const char *db, ash
 
 bool ash__access_is_guarded(const ash_command *c)
 {
-    return c->server->opts.users && (c->server->opts.auth || atomic_load(&c->server->has_users));
+    return ash__server_asks(c->server);
 }
 
 int ash__access_changed(ash_command *c, ash_error *err)

@@ -89,6 +89,17 @@ case_the_last_one_is_told() {
     stop_server
 }
 
+case_other_doors_are_told_of() {
+    echo x | users add bob --role read@files
+    start_server "$scratch/store" --http 127.0.0.1:0
+    stop_server
+    grep -q 'NATS and HTTP ask nobody' "$scratch/server.err"
+    users rm bob 2>/dev/null
+    start_server "$scratch/store" --http 127.0.0.1:0
+    stop_server
+    ! grep -q 'ask nobody' "$scratch/server.err"
+}
+
 case_typed_twice_and_not_shown() {
     cat >"$scratch/type.py" <<'PY'
 import os, pty, sys, time
