@@ -75,6 +75,8 @@ case_not_on_an_address() {
 }
 
 case_the_last_one_is_told() {
+    users rm -n ann --db files
+    users ls | grep -q '^ann@files'
     users rm ann --db files 2>"$scratch/err"
     ! grep -q 'last user' "$scratch/err"
     users rm root 2>"$scratch/err"

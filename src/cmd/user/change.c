@@ -115,7 +115,16 @@ static int do_passwd(run *r, ash_error *err)
 static int do_rm(run *r, ash_error *err)
 {
     bool any = true;
-    int rc = ash__user_drop(&r->users, &r->id, err);
+    bson_t doc;
+    int rc = ash__user_find(&r->users, &r->id, &doc, err);
+    if (rc != 0)
+        return rc;
+    bson_destroy(&doc);
+    if (r->cmd->dry_run) {
+        ash__cmd_say(r->cmd, "would remove %s@%s", r->id.name, r->id.db);
+        return 0;
+    }
+    rc = ash__user_drop(&r->users, &r->id, err);
     if (rc == 0)
         ash__cmd_say(r->cmd, "removed %s@%s", r->id.name, r->id.db);
     if (rc == 0 && ash__users_any(&r->users, &any, err) == 0 && !any)
@@ -265,6 +274,7 @@ const ash_cmd_verb ash__cmd_user_rm = {
     .options = plain_options,
     .min_words = 1,
     .max_words = 1,
+    .has_dry_run = true,
     .run = run_rm,
 };
 

@@ -42,6 +42,7 @@ const ash_cmd_verb ash__cmd_user = {
     .options = options,
     .min_words = 1,
     .max_words = -1,
+    .has_dry_run = true, /* rm; the others say so */
     .run = run_user,
     .verbs = verbs,
     .known_as = known_as,
