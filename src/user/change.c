@@ -112,7 +112,7 @@ static int keep_mechanisms(ash_users *u, const ash_user_id *id, const ash_doc *l
 /* ---- making ---- */
 
 /* With the first user the secret is kept that salts of unknown names come from. */
-static int keep_secret(ash_users *u, ash_error *err)
+int ash__users_keep_secret(ash_users *u, ash_error *err)
 {
     ash_builder filter = ASH_BUILDER_INIT, update = ASH_BUILDER_INIT;
     ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
@@ -260,6 +260,7 @@ int ash__user_create(ash_users *u, const ash_user_id *id, const ash_user_change 
                      ash_error *err)
 {
     ash_builder grants = ASH_BUILDER_INIT, b = ASH_BUILDER_INIT;
+    ash_error own = ASH_ERROR_INIT;
     int rc = check_name(id, err);
     if (rc == 0)
         rc = read_grants(u, id, change, &grants, err);
@@ -270,8 +271,9 @@ int ash__user_create(ash_users *u, const ash_user_id *id, const ash_user_change 
     if (rc == 0) {
         ash__builder_elements(&b, ash__builder_doc(&grants));
         ash__builder_end(&b);
+        /* A folder's server keeps its own, and refuses this one. */
         if (id->kind == &ash__user_kind)
-            rc = keep_secret(u, err);
+            rc = ash__unless(ASH_EINVAL, ash__users_keep_secret(u, &own), &own, err);
     }
     if (rc == 0)
         rc = insert(u, id, ash__builder_doc(&b), err);

@@ -34,6 +34,9 @@ enum {
 int ash__users_init(ash_users *u, ash_store *store, ash_error *err);
 void ash__users_release(ash_users *u); /* wipes the secret */
 
+/* Keep the secret, unless there is one: ASH_EINVAL (73) through a server, which has its own. */
+int ash__users_keep_secret(ash_users *u, ash_error *err);
+
 /* Is there anybody? */
 int ash__users_any(ash_users *u, bool *any, ash_error *err);
 

@@ -147,7 +147,7 @@ int ash__access_sign_in(ash_connection *c, const char *user, const char *db, ash
 
 bool ash__access_is_guarded(const ash_command *c)
 {
-    return c->server->opts.users && (c->server->opts.auth || atomic_load(&c->server->has_users));
+    return ash__server_asks(c->server);
 }
 
 int ash__access_changed(ash_command *c, ash_error *err)
@@ -157,6 +157,8 @@ int ash__access_changed(ash_command *c, ash_error *err)
         return 0;
     atomic_fetch_add(&c->server->user_changes, 1);
     int rc = ash__users_any(&c->server->users, &any, err);
+    if (rc == 0 && any && !atomic_load(&c->server->has_users))
+        rc = ash__users_keep_secret(&c->server->users, err);
     /* Who cannot tell goes on as if there were some. */
     atomic_store(&c->server->has_users, rc != 0 || any);
     return rc;

@@ -234,7 +234,7 @@ static const ash_wire_command_info commands[] = {
     COMMAND("dropAllUsersFromDatabase", NULL, NO_ARGS, USERS, ash__run_drop_all_users,
             OWN(ash__need_drop_user), NULL),
     COMMAND("dropDatabase", NULL, NO_ARGS, ASH_COMMAND_WRITES | API1, ash__run_drop_database,
-            DATABASE(DROP_DATABASE), NULL),
+            OWN(ash__need_drop_database), NULL),
     COMMAND("dropIndexes", " deleteIndexes ", ARGS({"index", STRING | DOC | ARRAY}), WRITES | API1,
             ash__run_drop_indexes, COLLECTION(DROP_INDEX), NULL),
     COMMAND("dropRole", NULL, NO_ARGS, USERS, ash__run_drop_role, OWN(ash__need_drop_role), NULL),

@@ -89,6 +89,14 @@ int ash__need_rename(ash_command *c, ash_error *err)
                    : rc;
 }
 
+/* With admin the users would go, and the door would be open. */
+int ash__need_drop_database(ash_command *c, ash_error *err)
+{
+    if (strcmp(c->db, "admin") == 0)
+        return ash__deny(c, err);
+    return ash__require(c, c->db, "", ASH_CAN(DROP_DATABASE), err);
+}
+
 int ash__need_filemd5(ash_command *c, ash_error *err)
 {
     char *chunks = ash__sprintf("%s.chunks", ash__arg_string(c, "root", "fs"));

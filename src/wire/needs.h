@@ -11,6 +11,7 @@ int ash__need_aggregate(ash_command *c, ash_error *err);
 int ash__need_coll_mod(ash_command *c, ash_error *err);
 int ash__need_create(ash_command *c, ash_error *err);
 int ash__need_current_op(ash_command *c, ash_error *err);
+int ash__need_drop_database(ash_command *c, ash_error *err);
 int ash__need_explain(ash_command *c, ash_error *err);
 int ash__need_filemd5(ash_command *c, ash_error *err);
 int ash__need_get_more(ash_command *c, ash_error *err);

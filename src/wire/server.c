@@ -221,6 +221,11 @@ int ash__server_start(ash_store *store, const ash_server_options *opts, ash_serv
     return rc;
 }
 
+bool ash__server_asks(const ash_server *server)
+{
+    return server->opts.users && (server->opts.auth || atomic_load(&server->has_users));
+}
+
 int32_t ash__server_connection_count(ash_server *server)
 {
     return ash__host_peer_count(&server->host);

@@ -73,6 +73,9 @@ int ash__server_try_addresses(const char *const *listen, size_t count, ash_error
  * Borrowed until stop. */
 const char *const *ash__server_addresses(const ash_server *server, size_t *count);
 
+/* Do its clients have to sign in, now? */
+bool ash__server_asks(const ash_server *server);
+
 /* How many clients are connected now. */
 int32_t ash__server_connection_count(ash_server *server);
 /* 0: the default.  Who is connected already stays. */

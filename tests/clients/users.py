@@ -116,7 +116,7 @@ TABLE = {
     "drop": [({"drop": "nothing"}, "files", MAKE), ({"drop": "system.users"}, "other", NOBODY)],
     "dropAllRolesFromDatabase": [({"dropAllRolesFromDatabase": 1}, "files", NEW_USERS)],
     "dropAllUsersFromDatabase": [({"dropAllUsersFromDatabase": 1}, "files", NEW_USERS)],
-    "dropDatabase": [({"dropDatabase": 1}, "files", ADMIN | {"clusterAdmin"})],
+    "dropDatabase": [({"dropDatabase": 1}, "files", ADMIN | {"clusterAdmin"}), ({"dropDatabase": 1}, "admin", NOBODY)],
     "dropIndexes": [({"dropIndexes": "c", "index": "a"}, "files", names("readWrite* dbAdmin*"))],
     "dropRole": [({"dropRole": "nobody"}, "files", NEW_USERS)],
     "dropUser": [({"dropUser": "nobody"}, "files", NEW_USERS)],
@@ -312,6 +312,24 @@ def case_cursors_and_sessions_are_ones_own():
             bob.admin.command(bson.SON([(command, [session.session_id])]))
         assert len(list(cursor)) == 299
     assert [op["client"] for op in bob.admin.command("currentOp", **{"$ownOps": True})["inprog"]]
+
+
+def case_streams_tell_nothing_of_users():
+    root = make_root()
+    root.admin.command("createUser", "ann", pwd="pencil", roles=["read", "readAnyDatabase"])
+    ann = connect("ann")
+    with ann.admin.watch(max_await_time_ms=100) as admins, ann.watch(max_await_time_ms=100) as everything:
+        assert admins.try_next() is None and everything.try_next() is None
+        root.admin.command("createUser", "bob", pwd="pencil", roles=[])
+        root.admin.command("updateUser", "bob", pwd="crayon")
+        root.admin.c.insert_one({"_id": 1})
+        for stream in (admins, everything):
+            seen = []
+            for _ in range(20):
+                event = stream.try_next()
+                if event is not None:
+                    seen.append((event["operationType"], event["ns"]["coll"]))
+            assert seen == [("insert", "c")], seen
 
 
 def case_own_password_and_no_more():

@@ -28,6 +28,7 @@
     X(lock)                                                                                        \
     X(locks)                                                                                       \
     X(serve)                                                                                       \
+    X(user)                                                                                        \
     X(completion)                                                                                  \
     X(version)                                                                                     \
     X(help)

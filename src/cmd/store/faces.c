@@ -51,6 +51,9 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);
+    if (rc == 0 && ash__server_asks(started) &&
+        (s->listen[ASH_SET_NATS] != NULL || s->listen[ASH_SET_HTTP] != NULL))
+        ash__cmd_warn(s->cmd, "users are for MongoDB's drivers alone: NATS and HTTP ask nobody");
     *server = started;
     return rc;
 }

@@ -382,7 +382,7 @@ const ash_cmd_verb ash__cmd_serve = {
                "says what takes a restart.\n"
                "Its log goes to standard error, each line with its date (with --json: objects "
                "\"log\"); with -q, only warnings and\n"
-               "errors.  Only loopback addresses are allowed, since clients are not authenticated. "
+               "errors.  Only loopback addresses are allowed, since there is no TLS. "
                " Port 0 is any free port; a\n"
                "port alone means 127.0.0.1.  fd:3 is a socket that was given to the process; those "
                "that systemd names mongo, nats or\n"

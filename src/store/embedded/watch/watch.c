@@ -42,8 +42,16 @@ static bool same(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
+/* What a server keeps to itself (users, for one) is told only to who watches just that. */
+static bool is_own(const char *coll)
+{
+    return coll != NULL && strncmp(coll, "system.", strlen("system.")) == 0;
+}
+
 static bool concerns(const watch_cursor *c, const ash_entry *e)
 {
+    if (c->coll == NULL && (is_own(e->coll) || is_own(e->to_coll)))
+        return false;
     if (ash__entry_is_expanded(e) && !c->wishes.expanded)
         return false;
     if (c->db == NULL)

@@ -1,0 +1,137 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `ashlar user`: on a folder and through its server; passwords by a line of standard input, or typed twice.
+# usage: ASHLAR=… user.sh
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+
+users() {
+    "$ASHLAR" -s "$scratch/store" user "$@"
+}
+
+# ends_with STATUS PASSWORD ARGS…
+ends_with() {
+    wanted=$1
+    line=$2
+    shift 2
+    got=0
+    echo "$line" | users "$@" 2>"$scratch/err" || got=$?
+    [ "$got" = "$wanted" ]
+}
+
+case_users_of_a_folder() {
+    echo pencil | users add root --role root
+    echo crayon | users add ann --db files --role readWrite --role read@other
+    users ls >"$scratch/list"
+    printf 'root@admin\troot@admin\nann@files\treadWrite@files read@other\n' | sort >"$scratch/wanted"
+    sort "$scratch/list" | cmp - "$scratch/wanted"
+    [ "$(users ls --db files | cut -f1)" = ann@files ]
+    "$ASHLAR" -s "$scratch/store" --json user ls >"$scratch/list"
+    grep -q '"user" : "ann"' "$scratch/list"
+    ! grep -q storedKey "$scratch/list"
+}
+
+case_what_is_no_user_is_refused() {
+    ends_with 5 x add ann --db files
+    ends_with 4 x add bob --role nothing
+    ends_with 4 x add bob --role root@files
+    ends_with 2 x add bob --role @files
+    expect_status 2 "$ASHLAR" -s "$scratch/store" user add bob </dev/null
+    ends_with 2 '' add bob
+    expect_status 4 "$ASHLAR" -s "$scratch/store" user rm bob
+    ends_with 4 x passwd bob
+    expect_status 2 "$ASHLAR" -s "$scratch/store" user grant ann --db files
+    [ "$(users ls | wc -l)" = 2 ]
+}
+
+case_roles_come_and_go() {
+    users grant ann --db files --role dbAdmin
+    users ls --db files | grep -q 'dbAdmin@files'
+    users revoke ann --db files --role dbAdmin --role read@other
+    [ "$(users ls --db files | cut -f2)" = readWrite@files ]
+}
+
+case_the_same_through_the_server() {
+    start_server "$scratch/store"
+    echo x | users add bob --role read@files
+    "$ASHLAR" -s "mongodb://bob:x@$server_address/files?authSource=admin" ls
+    echo y | users passwd bob
+    expect_status 9 "$ASHLAR" -s "mongodb://bob:x@$server_address/files?authSource=admin" ls
+    "$ASHLAR" -s "mongodb://bob:y@$server_address/files?authSource=admin" ls
+    echo hello >"$scratch/hello"
+    expect_status 9 "$ASHLAR" -s "mongodb://bob:y@$server_address/files?authSource=admin" put "$scratch/hello" hello
+    users grant bob --role readWrite@files
+    "$ASHLAR" -s "mongodb://bob:y@$server_address/files?authSource=admin" put "$scratch/hello" hello
+    users rm bob
+    expect_status 9 "$ASHLAR" -s "mongodb://bob:y@$server_address/files?authSource=admin" ls
+    ! grep -q 'pencil\|crayon' "$scratch/server.err"
+    stop_server
+}
+
+case_not_on_an_address() {
+    start_server "$scratch/store"
+    expect_status 1 "$ASHLAR" -s "mongodb://root:pencil@$server_address/?authSource=admin" user ls
+    stop_server
+}
+
+case_the_last_one_is_told() {
+    users rm -n ann --db files
+    users ls | grep -q '^ann@files'
+    users rm ann --db files 2>"$scratch/err"
+    ! grep -q 'last user' "$scratch/err"
+    users rm root 2>"$scratch/err"
+    grep -q 'last user' "$scratch/err"
+    # With nobody there it is as before, unless --auth says otherwise.
+    start_server "$scratch/store"
+    "$ASHLAR" -s "mongodb://$server_address/" ls
+    stop_server
+    start_server "$scratch/store" --auth
+    expect_status 9 "$ASHLAR" -s "mongodb://$server_address/" ls
+    "$ASHLAR" -s "$scratch/store" ls
+    stop_server
+}
+
+case_other_doors_are_told_of() {
+    echo x | users add bob --role read@files
+    start_server "$scratch/store" --http 127.0.0.1:0
+    stop_server
+    grep -q 'NATS and HTTP ask nobody' "$scratch/server.err"
+    users rm bob 2>/dev/null
+    start_server "$scratch/store" --http 127.0.0.1:0
+    stop_server
+    ! grep -q 'ask nobody' "$scratch/server.err"
+}
+
+case_typed_twice_and_not_shown() {
+    cat >"$scratch/type.py" <<'PY'
+import os, pty, sys, time
+
+def run(lines):
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execv(sys.argv[1], [sys.argv[1], "-s", sys.argv[2], "user", "add", "typed"])
+    seen = b""
+    for prompt, line in zip((b"Password: ", b"Again: "), lines):
+        while not seen.endswith(prompt):
+            seen += os.read(fd, 1000)
+        os.write(fd, line + b"\n")
+    try:
+        while True:
+            piece = os.read(fd, 1000)
+            if not piece:
+                break
+            seen += piece
+    except OSError:
+        pass
+    _, status = os.waitpid(pid, 0)
+    assert b"pencil" not in seen, seen
+    return os.waitstatus_to_exitcode(status)
+
+assert run([b"pencil", b"pencils"]) == 2
+assert run([b"pencil", b"pencil"]) == 0
+PY
+    timeout 60 python3 "$scratch/type.py" "$ASHLAR" "$scratch/store"
+    [ "$(users ls | cut -f1)" = typed@admin ]
+}
+
+run_cases
