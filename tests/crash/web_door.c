@@ -121,8 +121,8 @@ static char *href_in(ash_buffer *answer, const char *name)
     return at != NULL ? ash__strndup(at, strcspn(at, "<")) : NULL;
 }
 
-/* false: the question was refused. */
-static bool ask_lock(ash_site *site, const char *path, const char *name, char **found)
+/* The status: 207, 404, or the question was refused. */
+static int ask_lock(ash_site *site, const char *path, const char *name, char **found)
 {
     ash_buffer answer = ASH_BUFFER_INIT;
     char *line = ash__sprintf("PROPFIND %s", path);
@@ -131,14 +131,15 @@ static bool ask_lock(ash_site *site, const char *path, const char *name, char **
     *found = status == 207 ? href_in(&answer, name) : NULL;
     ash__buffer_release(&answer);
     ash__free(line);
-    return status == 207 || status == 404;
+    return status;
 }
 
-char *web_key(ash_site *site, const char *path, const char *field)
+char *web_key(ash_site *site, const char *path, const char *field, int *status)
 {
     char *token;
     bool is_if = strcmp(field, "If") == 0;
-    if (!ask_lock(site, path, "locktoken", &token))
+    *status = ask_lock(site, path, "locktoken", &token);
+    if (*status != 207 && *status != 404)
         return NULL;
     char *out = token == NULL ? ash__strdup("")
                               : ash__sprintf("%s: %s<%s>%s\n", field, is_if ? "(" : "", token,
@@ -154,10 +155,10 @@ int web_lock(ash_site *site, const char *path)
     int status = web_ask(site, &r, NULL);
     for (int i = 0; i < 150 && status == 423; i++) {
         char *root;
-        bool is_asked = ask_lock(site, path, "lockroot", &root);
+        int asked = ask_lock(site, path, "lockroot", &root);
         bool is_known = root != NULL;
         ash__free(root);
-        if (!is_asked || is_known)
+        if (asked >= 500 || is_known)
             break;
         ash__clock_sleep_ms(100);
         status = web_ask(site, &r, NULL);
@@ -169,9 +170,10 @@ int web_lock(ash_site *site, const char *path)
 int web_unlock(ash_site *site, const char *path)
 {
     char *line = ash__sprintf("UNLOCK %s", path);
-    char *key = web_key(site, path, "Lock-Token");
-    int status =
-        key != NULL ? web_ask(site, &(web_request){.line = line, .fields = key}, NULL) : 500;
+    int status;
+    char *key = web_key(site, path, "Lock-Token", &status);
+    if (key != NULL)
+        status = web_ask(site, &(web_request){.line = line, .fields = key}, NULL);
     ash__free(key);
     ash__free(line);
     return status;
@@ -185,7 +187,7 @@ int web_portrait(ash_site *site, ash_tree *tree, const char *const *paths, ash_b
     int rc = tree_portrait(tree, out, err);
     for (; rc == 0 && *paths != NULL; paths++) {
         char *root;
-        if (!ask_lock(site, *paths, "lockroot", &root))
+        if (ask_lock(site, *paths, "lockroot", &root) >= 500)
             rc = ash__fail(err, ASH_EIO, "nobody says who holds %s", *paths);
         if (root != NULL)
             ash__buffer_printf(out, "locked %s by %s\n", *paths, root);

@@ -26,8 +26,8 @@ bool web_is_acknowledged(int status);
 int web_upload(ash_site *site, const char *path, const void *data, size_t len);
 
 /* "If: (<TOKEN>)\n" or ("Lock-Token") "Lock-Token: <TOKEN>\n" of what locks the path; "": it is not
- * locked; NULL: the question was refused.  The caller frees. */
-char *web_key(ash_site *site, const char *path, const char *field);
+ * locked; NULL: the question was refused with the status.  The caller frees. */
+char *web_key(ash_site *site, const char *path, const char *field, int *status);
 /* Exclusive, and for an hour.  A grant of a LOCK that nobody was told of is over after some seconds,
  * which are waited for. */
 int web_lock(ash_site *site, const char *path);

@@ -93,9 +93,11 @@ static int send(share *s, const web_step *p, const char *fields, const void *bod
 {
     char *line = ash__sprintf("%s %s", kind_names[p->kind], p->path);
     /* Who has no key is refused, and goes on. */
-    char *key = p->with_key ? web_key(s->site, p->path, "If") : ash__strdup("");
+    int status;
+    char *key = p->with_key ? web_key(s->site, p->path, "If", &status) : ash__strdup("");
     char *all = ash__sprintf("%s%s", fields, key != NULL ? key : "");
-    int status = key != NULL ? web_ask(s->site, &(web_request){line, all, body, len}, NULL) : 500;
+    if (key != NULL)
+        status = web_ask(s->site, &(web_request){line, all, body, len}, NULL);
     ash__free(all);
     ash__free(key);
     ash__free(line);

@@ -9,6 +9,8 @@
 
 static void fail_each_call(portrayed *s, enum fault fault, int stride)
 {
+    /* LMDB calls a short write an EIO, and the disk is not full when it is asked. */
+    web_subject_full_disk = fault == FAULT_ENOSPC;
     disk_calls_fail(&web_subject, s, fault, stride, NULL);
 }
 

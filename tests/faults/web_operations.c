@@ -13,6 +13,8 @@
 enum { OTHER = 9, KEPT = 10 };
 static const char *const locked[] = {"/a", "/e/x", NULL};
 
+bool web_subject_full_disk;
+
 /* The server that failed goes on until the end of a try. */
 static ash_site *server;
 
@@ -85,12 +87,14 @@ static int set_property(size_t number)
 static int lock(size_t number)
 {
     char *key;
+    int status;
     if (number == 0)
         return web_lock(server, "/a");
     if (number == 2)
         return web_unlock(server, "/a");
-    key = web_key(server, "/a", "If");
-    int status = key != NULL ? put_content("PUT /a", key, 3) : 500;
+    key = web_key(server, "/a", "If", &status);
+    if (key != NULL)
+        status = put_content("PUT /a", key, 3);
     ash__free(key);
     return status;
 }
@@ -247,7 +251,8 @@ static void expect_readable(const char *name, bool disk_is_well)
 /* What a status says of the disk: other errors than its own are none that it explains. */
 static int fail_by(int status, ash_error *err)
 {
-    int code = status == 507 ? ASH_ENOSPC : status == 500 ? ASH_EIO : ASH_ECONFLICT;
+    bool is_other = status != 500 || (web_subject_full_disk && !is_given_up());
+    int code = status == 507 ? ASH_ENOSPC : is_other ? ASH_ECONFLICT : ASH_EIO;
     return ash__fail(err, code, "it was answered %d", status);
 }
 

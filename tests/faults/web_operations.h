@@ -14,5 +14,6 @@ int web_subject_setup(void **state);
 int web_subject_teardown(void **state);
 
 extern const fault_subject web_subject;
+extern bool web_subject_full_disk; /* then a refusal is 507, and nothing else */
 
 #endif

@@ -149,13 +149,51 @@ static bool has_key(const guarding *g, const ash_dav_lock *lock)
     return false;
 }
 
+/* Of a DELETE: what lies in the folder and is locked, the members that keep it where it is (RFC 4918
+ * §9.6.1).  Those above them need no word of their own. */
+static void answer_locked_members(const guarding *g)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash__buffer_append_text(&out, ASH_DAV_MULTISTATUS_BEGIN);
+    for (size_t i = 0; i < g->locks.count; i++) {
+        const ash_dav_lock *lock = &g->locks.items[i];
+        ash_buffer href = ASH_BUFFER_INIT;
+        if (!is_below(lock->path, g->path) || has_key(g, lock))
+            continue;
+        ash__dav_href(g->dav, &href, lock->path, lock->is_folder);
+        ash__buffer_printf(&out, "<D:response><D:href>%s</D:href>", ash__buffer_text(&href));
+        ash__dav_status(&out, 423);
+        ash__buffer_printf(&out,
+                           "<D:error><D:lock-token-submitted><D:href>%s</D:href>"
+                           "</D:lock-token-submitted></D:error></D:response>",
+                           ash__buffer_text(&href));
+        ash__buffer_release(&href);
+    }
+    ash__buffer_append_text(&out, ASH_DAV_MULTISTATUS_END);
+    ash__answer_body(g->x, 207, ASH_DAV_XML_TYPE, out.data, out.len);
+    ash__buffer_release(&out);
+}
+
+/* Are the folder itself, its name and those above it free? */
+static bool is_of_members(const guarding *g)
+{
+    for (size_t i = 0; i < g->locks.count; i++) {
+        const ash_dav_lock *lock = &g->locks.items[i];
+        if (stands(g, lock) && !has_key(g, lock) && !is_below(lock->path, g->path))
+            return false;
+    }
+    return strcmp(g->x->method, "DELETE") == 0;
+}
+
 static bool check_locks(guarding *g)
 {
     const ash_dav_lock *in_the_way = NULL;
     for (size_t i = 0; in_the_way == NULL && i < g->locks.count; i++)
         if (stands(g, &g->locks.items[i]) && !has_key(g, &g->locks.items[i]))
             in_the_way = &g->locks.items[i];
-    if (in_the_way != NULL)
+    if (in_the_way != NULL && is_of_members(g))
+        answer_locked_members(g);
+    else if (in_the_way != NULL)
         answer_locked(g, in_the_way);
     return in_the_way == NULL;
 }

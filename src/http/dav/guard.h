@@ -29,7 +29,8 @@ enum {
 };
 
 /* true: go on; the guard is released by the caller in any case.  false: x is answered (412, 423
- * with the lock's href in lock-token-submitted, 400 for an If field that does not parse, or an
+ * with the lock's href in lock-token-submitted, 207 with one 423 for each locked member that a DELETE
+ * would take, 400 for an If field that does not parse, or an
  * error).  changes: a sum of ASH_GUARD_….
  * With a second path (COPY, MOVE) call it once for each: If is evaluated for the request as a whole, and its tokens count for both. */
 bool ash__dav_guard(ash_dav *dav, ash_exchange *x, const char *path, unsigned changes,

@@ -188,6 +188,36 @@ static void test_conflicts_with_programs_below(void **state)
     end(&p);
 }
 
+/* All of it or nothing; and which members are in the way is said by their addresses. */
+static void test_delete_of_what_has_locked_members(void **state)
+{
+    share *s = *state;
+    support_folder(s->f, "d");
+    support_folder(s->f, "d/e");
+    support_put_text(s->f, "d/a", "x");
+    support_put_text(s->f, "d/b", "x");
+    share_key a = share_lock(s, "/d/a", NULL, SHARE_EXCLUSIVE, 200);
+    share_lock(s, "/d/e", NULL, SHARE_EXCLUSIVE, 200);
+    char *tagged = ash__sprintf("If: </d/a> (<%s>)\n", a.token);
+    visit *v = share_ask(s, "DELETE /d", tagged, NULL);
+    visit_expect(v, 207);
+    ash__free(tagged);
+    const char *said = ash__buffer_text(&v->body);
+    assert_non_null(strstr(said, "<D:response><D:href>/d/e/</D:href><D:status>HTTP/1.1 423 "));
+    assert_null(strstr(said, "/d/a"));
+    assert_null(strstr(said, "/d/b"));
+    assert_null(strstr(said, " 424 "));
+    visit_free(v);
+    support_expect_list(s->f, "/d", true, 0, "/d/a /d/b /d/e");
+    /* What is locked itself is no member; nor is what a lock on the folder covers. */
+    share_expect(s, "DELETE /d/e", NULL, NULL, 423);
+    share_key folder = share_lock(s, "/d", "Depth: 0\n", SHARE_EXCLUSIVE, 200);
+    share_expect(s, "DELETE /d", NULL, NULL, 423);
+    share_expect(s, "DELETE /d/b", NULL, NULL, 423);
+    share_expect(s, "DELETE /d", folder.field, NULL, 207);
+    share_expect(s, "MOVE /d", "Destination: /g\n", NULL, 423);
+}
+
 /* A LOCK that is refused makes nothing. */
 static void test_nothing_is_made_in_vain(void **state)
 {
@@ -355,6 +385,7 @@ int main(void)
         T(a_folder_above_taken_meanwhile),
         T(conflicts_with_what_lies_below),
         T(conflicts_with_programs_below),
+        T(delete_of_what_has_locked_members),
         T(nothing_is_made_in_vain),
         T(several_share_one),
         T(readers_beside_a_shared_lock),
