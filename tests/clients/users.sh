@@ -21,7 +21,7 @@ attack() {
     start_server "$scratch/$1"
     $python "$here/users_attacks.py" "$server_address" "$1"
     # Whatever happened, no log has a password.
-    ! grep -q 'pencil' "$scratch/server.err"
+    fails grep -q 'pencil' "$scratch/server.err"
     stop_server
 }
 

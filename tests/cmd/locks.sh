@@ -155,7 +155,7 @@ case_interrupted_wait_runs_nothing() {
     a init
     hold w 6
     got=0
-    timeout --preserve-status -s INT 0.7 "$ASHLAR" -s "$store" lock --wait 20 w -- touch "$scratch/ran" 2>"$scratch/err" || got=$?
+    timeout --foreground --preserve-status -s INT 0.7 "$ASHLAR" -s "$store" lock --wait 20 w -- touch "$scratch/ran" 2>"$scratch/err" || got=$?
     [ $got = 130 ]
     grep -q 'w: waiting for the lock was cancelled' "$scratch/err"
     a locks ls w | grep -q 'held by'

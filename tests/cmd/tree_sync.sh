@@ -318,7 +318,7 @@ case_an_interrupted_put_says_so() {
         i=$((i + 1))
     done
     got=0
-    timeout --preserve-status -s INT 0.3 "$ASHLAR" -s "$store" tree put -r "$here" docs >"$scratch/out" 2>"$scratch/err" || got=$?
+    timeout --foreground --preserve-status -s INT 0.3 "$ASHLAR" -s "$store" tree put -r "$here" docs >"$scratch/out" 2>"$scratch/err" || got=$?
     [ $got = 130 ] || [ $got = 0 ]
     [ $got = 0 ] || grep -q 'interrupted' "$scratch/err"
     put "$here" docs

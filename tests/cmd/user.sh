@@ -28,7 +28,7 @@ case_users_of_a_folder() {
     [ "$(users ls --db files | cut -f1)" = ann@files ]
     "$ASHLAR" -s "$scratch/store" --json user ls >"$scratch/list"
     grep -q '"user" : "ann"' "$scratch/list"
-    ! grep -q storedKey "$scratch/list"
+    fails grep -q storedKey "$scratch/list"
 }
 
 case_what_is_no_user_is_refused() {
@@ -64,7 +64,7 @@ case_the_same_through_the_server() {
     "$ASHLAR" -s "mongodb://bob:y@$server_address/files?authSource=admin" put "$scratch/hello" hello
     users rm bob
     expect_status 9 "$ASHLAR" -s "mongodb://bob:y@$server_address/files?authSource=admin" ls
-    ! grep -q 'pencil\|crayon' "$scratch/server.err"
+    fails grep -q 'pencil\|crayon' "$scratch/server.err"
     stop_server
 }
 
@@ -78,7 +78,7 @@ case_the_last_one_is_told() {
     users rm -n ann --db files
     users ls | grep -q '^ann@files'
     users rm ann --db files 2>"$scratch/err"
-    ! grep -q 'last user' "$scratch/err"
+    fails grep -q 'last user' "$scratch/err"
     users rm root 2>"$scratch/err"
     grep -q 'last user' "$scratch/err"
     # With nobody there it is as before, unless --auth says otherwise.
@@ -99,7 +99,7 @@ case_other_doors_are_told_of() {
     users rm bob 2>/dev/null
     start_server "$scratch/store" --http 127.0.0.1:0
     stop_server
-    ! grep -q 'ask nobody' "$scratch/server.err"
+    fails grep -q 'ask nobody' "$scratch/server.err"
 }
 
 case_typed_twice_and_not_shown() {
