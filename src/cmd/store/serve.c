@@ -56,15 +56,15 @@ static const ash_cmd_option options[] = {
     {0, "auth", NULL,
      "ask MongoDB's drivers to sign in, also before the first user is made (`ashlar user add`); "
      "with users, they always have to"},
-    {0, "expire-every", "TIME", "how often to look for expired files: 10, 90s, 5m, 1h (default 1)"},
+    {0, "expire-every", "TIME", "how often to look for expired files: 10, 90s, 5m, 1h (default 1s)"},
     {0, "sum-every", "TIME",
      "how often to look for files without a digest, such as those that drivers upload (default "
-     "10)"},
+     "10s)"},
     {0, "no-background", NULL,
      "look for neither expired files nor missing digests; `ashlar sweep` and `ashlar sum` do it on "
      "request"},
     {0, "stop-timeout", "TIME",
-     "how long a stop waits for clients to take the answers that are on their way (default 1)"},
+     "how long a stop waits for clients to take the answers that are on their way (default 1s)"},
     {0, "log-level", "LEVEL", "what the log has: error, warning, info (default) or debug",
      "error warning info debug"},
     {0, "config", "FILE",
