@@ -56,7 +56,8 @@ static const ash_cmd_option options[] = {
     {0, "auth", NULL,
      "ask MongoDB's drivers to sign in, also before the first user is made (`ashlar user add`); "
      "with users, they always have to"},
-    {0, "expire-every", "TIME", "how often to look for expired files: 10, 90s, 5m, 1h (default 1s)"},
+    {0, "expire-every", "TIME",
+     "how often to look for expired files: 10, 90s, 5m, 1h (default 1s)"},
     {0, "sum-every", "TIME",
      "how often to look for files without a digest, such as those that drivers upload (default "
      "10s)"},
