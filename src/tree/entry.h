@@ -12,7 +12,7 @@ struct ash_tree_entry {
     bson_value_t parent; /* own; EOD: there is none */
     const char *name;
     const char *content_type; /* or NULL */
-    char *path; /* own; NULL until somebody knows it */
+    char *path;               /* own; NULL until somebody knows it */
     int32_t version;
     bool is_folder;
     bool is_deleted; /* a deletion, or the last version before one */
