@@ -317,7 +317,7 @@ int main(void)
         BESIDE_OTHERS(test_broken),
         BESIDE_OTHERS(test_gone),
         BESIDE_OTHERS(test_if),
-        BESIDE_OTHERS(test_if_beside_others),
+        cmocka_unit_test_setup_teardown(test_if_beside_others, setup_beside_others, share_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
