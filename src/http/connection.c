@@ -104,7 +104,7 @@ static void end_exchange(ash_http_connection *c)
     enter(c, stays ? ASH_PHASE_HEAD : ASH_PHASE_LINGER);
     c->answered = stays;
     if (!stays)
-        shutdown(c->peer.stream.fd, SHUT_WR);
+        ash__stream_finish(&c->peer.stream);
 }
 
 static void cut(ash_http_connection *c)
@@ -249,9 +249,11 @@ static bool read_head(ash_http_connection *c, unsigned *wishes)
     bool idle = waiting(c) == 0;
     if (idle)
         drop_input(c);
-    *wishes = n == ASH_STREAM_WANTS_READ ? ASH_TURN_READ : ASH_TURN_OVER;
-    c->peer.turn_due_ms = c->since_ms + (idle ? o->idle_timeout_ms : o->head_timeout_ms);
-    if (ash__clock_ms() >= c->peer.turn_due_ms && *wishes == ASH_TURN_READ) {
+    *wishes = ash__turn_wish(n);
+    /* A handshake has the time of a head. */
+    bool may_rest = idle && !c->peer.stream.opening;
+    c->peer.turn_due_ms = c->since_ms + (may_rest ? o->idle_timeout_ms : o->head_timeout_ms);
+    if (ash__clock_ms() >= c->peer.turn_due_ms && *wishes != ASH_TURN_OVER) {
         atomic_fetch_add(&ash__http_server_of(c)->counts.timed_out, 1);
         *wishes = ASH_TURN_OVER;
     }
@@ -304,9 +306,9 @@ static bool receive_body(ash_http_connection *c, unsigned *wishes)
         ash__peer_owes_nothing(&c->peer);
         return true;
     }
-    *wishes = n == ASH_STREAM_WANTS_READ ? ASH_TURN_READ : ASH_TURN_OVER;
+    *wishes = ash__turn_wish(n);
     c->peer.turn_due_ms = c->since_ms + s->opts.move_timeout_ms;
-    if (ash__clock_ms() >= c->peer.turn_due_ms && *wishes == ASH_TURN_READ) {
+    if (ash__clock_ms() >= c->peer.turn_due_ms && *wishes != ASH_TURN_OVER) {
         atomic_fetch_add(&s->counts.timed_out, 1);
         *wishes = ASH_TURN_OVER;
     }
@@ -362,8 +364,7 @@ static bool linger(ash_http_connection *c, unsigned *wishes)
     if (n > 0 && ash__clock_ms() < c->peer.turn_due_ms)
         return true;
     drop_input(c);
-    *wishes = n == ASH_STREAM_WANTS_READ && ash__clock_ms() < c->peer.turn_due_ms ? ASH_TURN_READ
-                                                                                  : ASH_TURN_OVER;
+    *wishes = ash__clock_ms() < c->peer.turn_due_ms ? ash__turn_wish(n) : ASH_TURN_OVER;
     ash__peer_owes(&c->peer);
     return false;
 }

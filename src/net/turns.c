@@ -119,7 +119,8 @@ static ash_peer *begin_turn(ash_turns *t, uint64_t event)
 static bool end_turn(ash_turns *t, ash_peer *p, unsigned wishes)
 {
     ash__mutex_lock(&t->lock);
-    bool again = p->turn_again;
+    /* What the stream holds already makes no event. */
+    bool again = p->turn_again || (wishes & ASH_TURN_READ && ash__stream_holds(&p->stream));
     p->turn_again = false;
     if (!again) {
         p->turn_runs = false;
@@ -169,6 +170,13 @@ static void *sit(void *arg)
         if (p != NULL)
             take_turn(t, p);
     }
+}
+
+unsigned ash__turn_wish(ssize_t outcome)
+{
+    return outcome == ASH_STREAM_WANTS_READ    ? ASH_TURN_READ
+           : outcome == ASH_STREAM_WANTS_WRITE ? ASH_TURN_WRITE
+                                               : ASH_TURN_OVER;
 }
 
 /* ---- waking ---- */

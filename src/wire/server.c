@@ -122,15 +122,17 @@ static void make_host(ash_server *s)
                           .max_peers = s->opts.max_connections,
                           .room_bytes = s->opts.message_bytes,
                           .stop_timeout_ms = s->opts.stop_timeout_ms,
+                          .anywhere = s->opts.anywhere,
                           .wrap = s->opts.wrap,
                           .wrap_ctx = s->opts.wrap_ctx};
     ash__host_init(&s->host, &ash__wire_face, s, &o);
     s->has_host = true;
 }
 
-int ash__server_try_addresses(const char *const *listen, size_t count, ash_error *err)
+int ash__server_try_addresses(const char *const *listen, size_t count, bool anywhere,
+                              ash_error *err)
 {
-    return ash__host_try_addresses(&ash__wire_face, listen, count, err);
+    return ash__host_try_addresses(&ash__wire_face, listen, count, anywhere, err);
 }
 
 static ash_server *server_new(ash_store *store)

@@ -50,6 +50,7 @@ typedef struct ash_server_options {
                                 at least 128 MiB */
     int64_t stop_timeout_ms; /* how long a stop waits for clients to take their last answers;
                                 0 = 1000 */
+    bool anywhere;           /* as of ash_host_options */
     /* Put another stream on top of each connection's plain one: as ash_host_options. */
     int (*wrap)(void *ctx, struct ash_stream *stream, ash_error *err);
     void *wrap_ctx;
@@ -69,7 +70,8 @@ int ash__server_start(ash_store *store, const ash_server_options *opts, ash_serv
 
 /* Would they do?  Takes each for a moment, in which nobody can connect; errors as of
  * ash__server_start. */
-int ash__server_try_addresses(const char *const *listen, size_t count, ash_error *err);
+int ash__server_try_addresses(const char *const *listen, size_t count, bool anywhere,
+                              ash_error *err);
 
 /* What it listens on ("127.0.0.1:27017", "/srv/files/socket"), with the ports really used.
  * Borrowed until stop. */

@@ -23,7 +23,7 @@ typedef struct shown_face {
     const char *scheme;    /* of its addresses */
     const char *uri_end;   /* behind them */
     const char *otherwise; /* where it listens without the option; NULL: nowhere */
-    int (*try_addresses)(const char *const *listen, size_t count, ash_error *err);
+    int (*try_addresses)(const char *const *listen, size_t count, bool anywhere, ash_error *err);
     int (*start)(const ash_serving *s, const char *const *listen, size_t count, void **server,
                  ash_error *err);
     const char *const *(*addresses)(const void *server, size_t *count);
@@ -310,7 +310,7 @@ int ash__faces_try(const ash_faces *f, ash_error *err)
     int rc = 0;
     for (size_t i = 0; i < ASH_FACES && rc == 0; i++)
         if (f->items[i].count > 0)
-            rc = faces[i].try_addresses(f->items[i].addresses, f->items[i].count, err);
+            rc = faces[i].try_addresses(f->items[i].addresses, f->items[i].count, false, err);
     return rc;
 }
 
