@@ -104,9 +104,8 @@ static void log_failure(const ash_stream *s, const char *reason)
 static void answer_plainly(const ash_stream *s)
 {
     static const char text[] = "HTTP/1.1 400 Bad Request\r\n"
-                               "Content-Type: text/plain\r\nContent-Length: 43\r\n"
-                               "Connection: close\r\n\r\n"
-                               "this port speaks TLS: the URL is https://…\n";
+                               "Content-Type: text/plain\r\nConnection: close\r\n\r\n"
+                               "this port speaks TLS: the URL begins with https://\n";
     (void)!send(s->fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -193,7 +193,10 @@ int ash__serving_make(const ash_choices *c, ash_serving *out)
                          .set_name = ash__choice(c, ASH_SET_REPLICA_SET),
                          .standalone = ash__choice(c, ASH_SET_STANDALONE) != NULL,
                          .test_commands = ash__choice(c, ASH_SET_TEST_COMMANDS) != NULL,
-                         .auth = ash__choice(c, ASH_SET_AUTH) != NULL};
+                         .auth = ash__choice(c, ASH_SET_AUTH) != NULL,
+                         .uses_tls = ash__choice(c, ASH_SET_TLS_CERTIFICATE) != NULL ||
+                                     ash__choice(c, ASH_SET_TLS_SELF_SIGNED) != NULL,
+                         .insecure_anywhere = ash__choice(c, ASH_SET_INSECURE_ANYWHERE) != NULL};
     for (int i = 0; i < ASH_FACES; i++)
         out->listen[i] = ash__choice(c, (ash_setting)i);
     out->max_connections = (int32_t)ash__choice_amount(c, ASH_SET_MAX_CONNECTIONS);

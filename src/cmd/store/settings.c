@@ -32,6 +32,12 @@ static const ash_setting_key keys[ASH_SETTINGS] = {
     [ASH_SET_MAX_CONNECTIONS] = {"", "max-connections", ASH_KEY_NUMBER, 1, 1000000, .live = true},
     [ASH_SET_TEST_COMMANDS] = {"", "test-commands", ASH_KEY_FLAG},
     [ASH_SET_AUTH] = {"", "auth", ASH_KEY_FLAG},
+    [ASH_SET_TLS_CERTIFICATE] = {"", "tls-certificate", ASH_KEY_TEXT},
+    [ASH_SET_TLS_KEY] = {"", "tls-key", ASH_KEY_TEXT},
+    [ASH_SET_TLS_CA] = {"", "tls-ca", ASH_KEY_TEXT},
+    [ASH_SET_TLS_CLIENTS] = {"", "tls-clients", ASH_KEY_CHOICE, .choices = "none, ask or require"},
+    [ASH_SET_TLS_SELF_SIGNED] = {"", "tls-self-signed", ASH_KEY_FLAG},
+    [ASH_SET_INSECURE_ANYWHERE] = {"", "insecure-anywhere", ASH_KEY_FLAG},
     [ASH_SET_EXPIRE_EVERY] = {"", "expire-every", ASH_KEY_SECONDS, 1, 86400, .live = true},
     [ASH_SET_SUM_EVERY] = {"", "sum-every", ASH_KEY_SECONDS, 1, 86400, .live = true},
     [ASH_SET_NO_BACKGROUND] = {"", "no-background", ASH_KEY_FLAG},
@@ -93,8 +99,8 @@ static bool check_choice(const ash_setting_key *k, const char *value, char *why)
 
 static bool check_address(const char *value, char *why)
 {
-    /* As of all faces, none of which asks who its clients are. */
-    const ash_listen_rule rule = {1, "clients are not authenticated"};
+    /* Who may listen where is asked when all is known that it hangs on. */
+    const ash_listen_rule rule = {1, NULL};
     char hosted[ASH_HOSTED_BYTES];
     ash_error err = ASH_ERROR_INIT;
     if (ash__listen_check(&rule, ash__hosted_address(value, hosted), &err) == 0)
