@@ -52,6 +52,9 @@ case_read_by_command_and_curl() {
     fails grep -q secret "$scratch/body"
     says 200 "$http$link/?format=tar"
     tar xOf "$scratch/body" d/a.txt | grep -qx one
+    # The link as it was printed, with what is wanted behind it.
+    says 200 "$http$link?format=tar"
+    tar xOf "$scratch/body" d/a.txt | grep -qx one
     # Two shares, as text and as JSON; the links are not among it.
     a share ls >"$scratch/out"
     [ "$(wc -l <"$scratch/out")" = 2 ]
