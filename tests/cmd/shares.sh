@@ -182,7 +182,7 @@ case_mistakes() {
     expect_status 2 a share rm x
     expect_status 3 a share rm 0123456789abcdef01234567 0123456789abcdef01234568
     expect_status 4 a share --root nobody /d
-    grep -q nobody "$scratch/err"
+    grep -q 'nobody.*--root NAME chooses' "$scratch/err"
     expect_status 0 a -n share /d
     [ -z "$(a share ls)" ]
     a tree put -q "$scratch/secret" /ls
