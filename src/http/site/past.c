@@ -221,7 +221,9 @@ static void begin_listing(past *p, ash_buffer *out)
         out, "</title><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
              "<link rel=\"stylesheet\" href=\"");
     ash__site_asset_href(out, "page.css");
-    ash__buffer_append_text(out, "\"></head><body><main><h1>");
+    ash__buffer_append_text(out, "\"></head><body><nav aria-label=\"Path\"><a href=\"");
+    ash__http_target_encode(out, p->mount->prefix);
+    ash__buffer_append_text(out, "/\">Files</a></nav><main><h1>");
     ash__html_text(out, p->url);
     ash__buffer_append_text(out, "</h1><table><tbody>\n");
 }
