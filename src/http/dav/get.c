@@ -18,16 +18,6 @@ static void release(ash_exchange *x)
     ash__free(s);
 }
 
-/* A name with a line break in it is one line all the same. */
-static void add_name(ash_buffer *out, const ash_tree_entry *e)
-{
-    for (const char *at = ash_tree_entry_name(e); *at != '\0'; at++) {
-        unsigned char c = (unsigned char)*at;
-        ash__buffer_append_byte(out, c < 0x20 || c == 0x7f ? '?' : c);
-    }
-    ash__buffer_append_text(out, ash_tree_entry_is_folder(e) ? "/\n" : "\n");
-}
-
 static int more(ash_exchange *x, ash_buffer *out)
 {
     listing *s = x->state;
@@ -41,7 +31,7 @@ static int more(ash_exchange *x, ash_buffer *out)
             return rc;
         if (e == NULL)
             return ASH_MORE_LAST;
-        add_name(out, e);
+        ash__dav_add_line(out, ash_tree_entry_name(e), ash_tree_entry_is_folder(e));
     }
     return ASH_MORE_TO_COME;
 }

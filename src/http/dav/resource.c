@@ -158,3 +158,12 @@ const char *ash__dav_type(const ash_tree_entry *e)
     const char *said = ash_tree_entry_content_type(e);
     return said != NULL && said[0] != '\0' ? said : ash__dav_type_of_name(ash_tree_entry_name(e));
 }
+
+void ash__dav_add_line(ash_buffer *out, const char *name, bool is_folder)
+{
+    for (const char *at = name; *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
+        ash__buffer_append_byte(out, c < 0x20 || c == 0x7f ? '?' : c);
+    }
+    ash__buffer_append_text(out, is_folder ? "/\n" : "\n");
+}

@@ -23,6 +23,10 @@ int ash__dav_lookup_parent(ash_dav *dav, const char *path, ash_tree_entry **out,
 /* A path of the tree as an href: with the prefix, percent-encoded; folders end in '/'. */
 void ash__dav_href(const ash_dav *dav, ash_buffer *out, const char *path, bool is_folder);
 
+/* A name as one line for who has no use for a page, also with a line break in it; folders have '/'
+ * behind it. */
+void ash__dav_add_line(ash_buffer *out, const char *name, bool is_folder);
+
 /* The name of the URL space that no tree has (http/site). */
 #define ASH_DAV_RESERVED "/.ashlar"
 

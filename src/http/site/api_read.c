@@ -40,8 +40,13 @@ static void run_list(ash_api_call *c)
         return;
     char *after = ash__api_text(c, "after");
     o.recursive = ash__api_flag(c, "recursive");
-    o.after = o.recursive ? NULL : after;
-    if (ash_tree_list(c->mount->tree, c->path, &o, NULL, &l, &err) != 0)
+    o.after = after;
+    /* Who went on by it would get the same rows for ever. */
+    if (o.recursive && after != NULL)
+        ash__api_refuse(
+            c, 400, "EINVAL",
+            "`after` goes on in one folder; with `recursive`, a larger `limit` has more");
+    else if (ash_tree_list(c->mount->tree, c->path, &o, NULL, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
         ash__api_send_list(c, l, limit_of(c, MAX_ROWS));

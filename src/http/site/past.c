@@ -16,6 +16,8 @@
 #include <string.h>
 
 typedef enum past_kind { VERSIONS, TRASH, AT } past_kind;
+/* A listing: a name a line, as of the tree's folders; for browsers; for WebDAV's clients. */
+typedef enum past_form { NAMES, HTML, MULTISTATUS } past_form;
 
 typedef struct past {
     past_kind kind;
@@ -29,7 +31,8 @@ typedef struct past {
     ash_tree_entry *entry;     /* the version; of a folder the entry, or NULL */
     ash_tree_listing *listing; /* what is in the folder */
     bool of_versions;          /* … are versions of entry */
-    bool begun, html;
+    bool begun;
+    past_form form;
 } past;
 
 static void release(ash_exchange *x)
@@ -205,11 +208,12 @@ static void add_line(const past *p, ash_buffer *out, const char *name, const ash
 
 static void begin_listing(past *p, ash_buffer *out)
 {
-    if (!p->html) {
+    if (p->form == MULTISTATUS) {
         ash__buffer_append_text(out, ASH_DAV_MULTISTATUS_BEGIN);
         add_response(p, out, NULL, p->entry);
-        return;
     }
+    if (p->form != HTML)
+        return;
     ash__buffer_append_text(
         out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
     ash__html_text(out, p->url);
@@ -217,13 +221,32 @@ static void begin_listing(past *p, ash_buffer *out)
         out, "</title><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
              "<link rel=\"stylesheet\" href=\"");
     ash__site_asset_href(out, "page.css");
-    ash__buffer_append_text(out, "\"></head><body><main><h1>");
+    ash__buffer_append_text(out, "\"></head><body><nav aria-label=\"Path\"><a href=\"");
+    ash__http_target_encode(out, p->mount->prefix);
+    ash__buffer_append_text(out, "/\">Files</a></nav><main><h1>");
     ash__html_text(out, p->url);
     ash__buffer_append_text(out, "</h1><table><tbody>\n");
 }
 
+static void add_one(const past *p, ash_buffer *out, const ash_tree_entry *e)
+{
+    char *name = name_of(p, e);
+    if (p->form == NAMES)
+        ash__dav_add_line(out, name, looks_like_folder(p, e));
+    else if (p->form == HTML)
+        add_line(p, out, name, e);
+    else
+        add_response(p, out, name, e);
+    ash__free(name);
+}
+
 static int more(ash_exchange *x, ash_buffer *out)
 {
+    static const char *const ends[] = {
+        [NAMES] = "",
+        [HTML] = "</tbody></table></main></body></html>\n",
+        [MULTISTATUS] = ASH_DAV_MULTISTATUS_END,
+    };
     past *p = x->state;
     const ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
@@ -243,31 +266,28 @@ static int more(ash_exchange *x, ash_buffer *out)
         /* A deletion is a version without bytes. */
         if (p->of_versions && ash_tree_entry_is_deleted(e))
             continue;
-        char *name = name_of(p, e);
-        if (p->html)
-            add_line(p, out, name, e);
-        else
-            add_response(p, out, name, e);
-        ash__free(name);
+        add_one(p, out, e);
     }
     if (p->listing != NULL && e != NULL)
         return ASH_MORE_TO_COME;
-    ash__buffer_append_text(out, p->html ? "</tbody></table></main></body></html>\n"
-                                         : ASH_DAV_MULTISTATUS_END);
+    ash__buffer_append_text(out, ends[p->form]);
     return ASH_MORE_LAST;
 }
 
-static void answer_listing(past *p, ash_exchange *x, int depth)
+static void answer_listing(past *p, ash_exchange *x, past_form form, int depth)
 {
+    static const char *const types[] = {[NAMES] = "text/plain; charset=utf-8",
+                                        [HTML] = "text/html; charset=utf-8",
+                                        [MULTISTATUS] = ASH_DAV_XML_TYPE};
+    p->form = form;
     if (depth == 0) {
         ash_tree_listing_free(p->listing);
         p->listing = NULL;
     }
     x->more = more;
-    if (p->html)
+    if (form == HTML)
         ash__site_page_fields(x);
-    ash__answer_stream(x, p->html ? 200 : 207,
-                       p->html ? "text/html; charset=utf-8" : ASH_DAV_XML_TYPE, -1);
+    ash__answer_stream(x, form == MULTISTATUS ? 207 : 200, types[form], -1);
 }
 
 static void answer_get(past *p, ash_exchange *x)
@@ -277,8 +297,7 @@ static void answer_get(past *p, ash_exchange *x)
         return;
     }
     if (p->is_folder) {
-        p->html = true;
-        answer_listing(p, x, 1);
+        answer_listing(p, x, ash__site_wants_page(x) ? HTML : NAMES, 1);
         return;
     }
     ash_tree_entry *e = p->entry;
@@ -346,7 +365,7 @@ static void answer(past *p, ash_exchange *x)
     if (strcmp(m, "GET") == 0 || x->is_head)
         answer_get(p, x);
     else if (strcmp(m, "PROPFIND") == 0 && (depth == 0 || depth == 1))
-        answer_listing(p, x, depth);
+        answer_listing(p, x, MULTISTATUS, depth);
     else if (strcmp(m, "PROPFIND") == 0)
         ash__dav_answer_condition(x, 403, "propfind-finite-depth", NULL);
     else if (strcmp(m, "COPY") == 0 || strcmp(m, "MOVE") == 0)

@@ -154,7 +154,7 @@ static bool is_reading(const ash_exchange *x)
     return strcmp(x->method, "GET") == 0 || x->is_head;
 }
 
-static bool wants_page(const ash_exchange *x)
+bool ash__site_wants_page(const ash_exchange *x)
 {
     return ash__head_has_word(x->head, "Accept", "text/html");
 }
@@ -201,9 +201,9 @@ static bool answer_people(ash_site *s, const ash_site_mount *m, ash_exchange *x,
         ash__answer_error(x, &err);
     else if (!there && answer_operators(s, x))
         return true;
-    else if (is_folder && wants_page(x) && !x->target.is_folder)
+    else if (is_folder && ash__site_wants_page(x) && !x->target.is_folder)
         ash__site_redirect_to_folder(x);
-    else if (wants_page(x) && (is_folder || !there))
+    else if (ash__site_wants_page(x) && (is_folder || !there))
         ash__site_page(s, m, x, path);
     return x->status != 0;
 }
@@ -224,7 +224,8 @@ bool ash__site_leaves_tree(const ash_site *s, const ash_site_mount *m, ash_excha
 static void begin_tree(ash_site *s, const ash_site_mount *m, ash_exchange *x, const char *path)
 {
     if (is_reading(x) &&
-        (wants_page(x) || strcmp(path, "/health") == 0 || strcmp(path, "/metrics") == 0) &&
+        (ash__site_wants_page(x) || strcmp(path, "/health") == 0 ||
+         strcmp(path, "/metrics") == 0) &&
         answer_people(s, m, x, path))
         return;
     if (!ash__site_leaves_tree(s, m, x))
@@ -235,7 +236,9 @@ static void begin_nowhere(ash_site *s, ash_exchange *x, const char *path)
 {
     if (strcmp(x->method, "OPTIONS") == 0)
         ash__dav_options(NULL, x, path);
-    else if (strcmp(path, "/") == 0 && s->mount_count > 0) {
+    else if (strcmp(path, "/") == 0 && s->mount_count > 1 && is_reading(x)) {
+        ash__site_roots(s, x);
+    } else if (strcmp(path, "/") == 0 && s->mount_count == 1) {
         ash_buffer to = ASH_BUFFER_INIT;
         ash__http_target_encode(&to, s->mounts[0].prefix);
         ash__answer_field(x, "Location", "%s/", ash__buffer_text(&to));

@@ -51,6 +51,10 @@ bool ash__site_refuse_change(ash_exchange *x);
 /* What is moved to a place where another tree lies would be in this one, and hidden.  true: x, with
  * such a Destination, is answered. */
 bool ash__site_leaves_tree(const ash_site *site, const ash_site_mount *m, ash_exchange *x);
+/* Does it ask for what browsers show? */
+bool ash__site_wants_page(const ash_exchange *x);
+/* Names the trees, where none is at the top. */
+void ash__site_roots(const ash_site *site, ash_exchange *x);
 /* To the same address with a '/' at its end, so that what is said relative to it is in the folder. */
 void ash__site_redirect_to_folder(ash_exchange *x);
 

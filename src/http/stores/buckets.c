@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GridFS by HTTP. */
+#include "base/base64.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "http/source.h"
@@ -152,6 +153,20 @@ static void make_etag(visit *v)
     bson_destroy(&id);
 }
 
+/* As RFC 9530 has it, of what the store knows. */
+static void add_digest(const ash_file *file, ash_exchange *x)
+{
+    const char *hex = ash_file_sha256(file);
+    uint8_t bytes[32];
+    if (hex == NULL || strlen(hex) != 2 * sizeof bytes || !ash__hex_read(hex, sizeof bytes, bytes))
+        return;
+    char *text = ash__base64_write(bytes, sizeof bytes);
+    for (char *at = text; *at != '\0'; at++)
+        *at = (char)(*at == '-' ? '+' : *at == '_' ? '/' : *at);
+    ash__answer_field(x, "Repr-Digest", "sha-256=:%s:", text);
+    ash__free(text);
+}
+
 static void send_file(visit *v, ash_exchange *x)
 {
     bson_iter_t at;
@@ -162,6 +177,7 @@ static void send_file(visit *v, ash_exchange *x)
         bson_iter_init_find(&at, &view, "contentType") && BSON_ITER_HOLDS_UTF8(&at))
         type = bson_iter_utf8(&at, NULL);
     make_etag(v);
+    add_digest(v->file, x);
     ash_http_source source = {.ctx = v,
                               .length = ash_file_length(v->file),
                               .etag = v->etag,
