@@ -48,6 +48,8 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.test_commands = s->test_commands;
     opts.users = true;
     opts.auth = s->auth;
+    opts.audit = s->audit;
+    opts.attempts = s->attempts;
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);

@@ -12,6 +12,7 @@
 #include "cmd/store/faces.h"
 #include "cmd/store/notify.h"
 #include "cmd/store/serving.h"
+#include "cmd/store/traces.h"
 #include "store/reach.h"
 
 #include <ashlar/log.h>
@@ -56,6 +57,13 @@ static const ash_cmd_option options[] = {
     {0, "auth", NULL,
      "ask MongoDB's drivers to sign in, also before the first user is made (`ashlar user add`); "
      "with users, they always have to"},
+    {0, "audit", "FILE",
+     "write who did what there, a line of JSON for each event; docs/OPERATING.md says which"},
+    {0, "audit-filter", "KIND",
+     "what: authentication, users, structure, writes, reads; several, separated by commas (default "
+     "authentication,users,structure)"},
+    {0, "audit-size", "N", "MiB after which that file becomes FILE.1 (default 64)"},
+    {0, "audit-keep", "N", "how many of those are kept (default 10)"},
     {0, "expire-every", "TIME",
      "how often to look for expired files: 10, 90s, 5m, 1h (default 1s)"},
     {0, "sum-every", "TIME",
@@ -240,10 +248,13 @@ static int serve(running *r, ash_error *err)
     if (rc == 0)
         rc = ash__faces_start(&r->faces, r->serving, err);
     if (rc == 0) {
+        /* Before the first who asks what happened. */
+        ash__traces_tell(r->serving, "startup", &r->faces);
         ash__faces_announce(&r->faces, r->serving);
         tell_ready(r);
         wait_for_signal(r);
         ash__notify("STOPPING=1");
+        ash__traces_tell(r->serving, "shutdown", &r->faces);
     }
     stop_chores(&r->chores);
     ash__faces_stop(&r->faces);
@@ -324,7 +335,10 @@ static int open_and_serve(ash_cmd *cmd, running *r, ash_serving *serving)
     /* NULL without a door. */
     serving->socket_path = door.path;
     if (rc == 0)
+        rc = ash__traces_open(serving, &err);
+    if (rc == 0)
         rc = serve(r, &err);
+    ash__traces_close(serving);
     if (rc == 0)
         rc = report_damage(serving->store, &err);
     if (rc < 0)
