@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "wire/audit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,8 +42,12 @@ static int fail_sign_in(ash_command *c, const ash_attempt *attempt, const ash_er
                         ash_error *err)
 {
     int64_t skipped = 0;
-    if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped))
-        log_failure(c, c->connection->access.scram.user, why->text, skipped);
+    const ash_access *a = &c->connection->access;
+    if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped)) {
+        log_failure(c, a->scram.user, why->text, skipped);
+        ash__wire_audit_sign_in(c, a->scram.user, a->scram_db, ASH_MONGO_AUTHENTICATION_FAILED,
+                                skipped);
+    }
     ash__access_end_exchange(&c->connection->access);
     return ash__fail_server(err, ASH_EACCES, ASH_MONGO_AUTHENTICATION_FAILED,
                             "Authentication failed.");
@@ -184,6 +189,7 @@ static int finish(ash_command *c, ash_error *err)
     char *user = ash__strdup(a->scram.user), *db = ash__strdup(a->scram_db);
     ash__access_end_exchange(a);
     int rc = ash__access_sign_in(c->connection, user, db, err);
+    ash__wire_audit_sign_in(c, user, db, rc != 0 ? ash_error_server_code(err) : 0, 0);
     if (rc == 0)
         ash__log(ASH_LOG_DEBUG, "connection %lld signed in as %.100s@%s",
                  (long long)c->connection->peer.id, user, db);
@@ -219,6 +225,7 @@ int ash__run_logout(ash_command *c, ash_error *err)
 {
     (void)err;
     ash__access_end_exchange(&c->connection->access);
+    ash__wire_audit_sign_out(c);
     ash__access_sign_out(c->connection);
     return 0;
 }

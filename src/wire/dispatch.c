@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/ops.h"
+#include "wire/audit.h"
 #include "wire/cmd.h"
 #include "wire/text.h"
 
@@ -485,6 +486,8 @@ static void run_command(ash_command *c, ash_operation *operation)
     if (rc == 0)
         rc = ash__access_check(c, &err);
     if (rc == 0)
+        rc = ash__wire_audit_admit(c, &err);
+    if (rc == 0)
         rc = fail_timed(c, &err);
     if (rc == 0 && hit_failpoint(c, &failure)) {
         hit = &failure;
@@ -510,6 +513,7 @@ static void run_command(ash_command *c, ash_operation *operation)
      */
     if (rc == ASH_EINTERRUPTED && hit == NULL && ash__host_is_stopping(&c->server->host))
         err.server_code = ASH_MONGO_INTERRUPTED_AT_SHUTDOWN;
+    ash__wire_audit_tell(c, rc != 0 ? ash_error_server_code(&err) : 0);
     if (rc != 0) {
         finish_failed(c, &err, hit);
         /* What the concern asks for is not to be had either way. */

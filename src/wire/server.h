@@ -20,6 +20,7 @@
 typedef struct ash_server ash_server;
 struct ash_stream;
 struct ash_attempts;
+struct ash_audit;
 
 typedef struct ash_server_options {
     size_t size;
@@ -54,6 +55,7 @@ typedef struct ash_server_options {
     /* Put another stream on top of each connection's plain one: as ash_host_options. */
     int (*wrap)(void *ctx, struct ash_stream *stream, ash_error *err);
     void *wrap_ctx;
+    struct ash_audit *audit;       /* what is done goes there (audit/audit.h), borrowed; or NULL */
     struct ash_attempts *attempts; /* of all doors (user/attempts.h), borrowed; NULL: its own */
 } ash_server_options;
 #define ASH_SERVER_OPTIONS_INIT                                                                    \

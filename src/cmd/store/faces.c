@@ -66,6 +66,8 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.anywhere = may_be_anywhere(s, MONGO);
     opts.wrap = s->tls != NULL ? ash__tls_wrap : NULL;
     opts.wrap_ctx = s->tls;
+    opts.audit = s->audit;
+    opts.attempts = s->attempts;
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);

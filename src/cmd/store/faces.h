@@ -5,10 +5,12 @@
 /* What `ashlar serve` shows of a store: a list of faces, each a server with addresses of its own.
  * To add one: a row in the list (faces.c), and its option in serve.c and settings.c. */
 
+#include "audit/audit.h"
 #include "base/buffer.h"
 #include "cmd/kit/cmd.h"
 #include "cmd/store/settings.h"
 #include "tls/tls.h"
+#include "user/attempts.h"
 
 enum { ASH_FACES = 3 };
 
@@ -24,11 +26,17 @@ typedef struct ash_serving {
     bool test_commands;
     bool auth;
     bool uses_tls;
-    ash_tls *tls;            /* of the faces that can have it; NULL: none, or not yet */
-    bool insecure_anywhere;  /* listen where others can overhear, and nobody has to sign in */
-    int32_t max_connections; /* 0: the default */
-    int64_t stop_timeout_ms; /* 0: the default */
-    const char *http_root;   /* of the tree that HTTP shows at "/"; NULL: the endpoints below */
+    ash_tls *tls;             /* of the faces that can have it; NULL: none, or not yet */
+    bool insecure_anywhere;   /* listen where others can overhear, and nobody has to sign in */
+    const char *audit_path;   /* NULL: there is no audit log */
+    const char *audit_filter; /* kinds, separated by commas; NULL: the usual ones */
+    int64_t audit_bytes;      /* 0: the default */
+    int32_t audit_keep;       /* 0: the default */
+    ash_audit *audit;         /* of all faces (traces.h); or NULL */
+    ash_attempts *attempts;   /* to sign in, at whichever of them */
+    int32_t max_connections;  /* 0: the default */
+    int64_t stop_timeout_ms;  /* 0: the default */
+    const char *http_root;    /* of the tree that HTTP shows at "/"; NULL: the endpoints below */
     const ash_endpoint *endpoints;
     size_t endpoint_count; /* 0: the tree "/" at "/" */
     const char *http_log;  /* where the access log goes; NULL: there is none */

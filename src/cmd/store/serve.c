@@ -13,6 +13,7 @@
 #include "cmd/store/faces.h"
 #include "cmd/store/notify.h"
 #include "cmd/store/serving.h"
+#include "cmd/store/traces.h"
 #include "store/reach.h"
 
 #include <ashlar/log.h>
@@ -71,6 +72,13 @@ static const ash_cmd_option options[] = {
      "speak TLS with a certificate that is made in the store's folder, for a first try"},
     {0, "insecure-anywhere", NULL,
      "listen on any address though nobody has to sign in, or can be overheard"},
+    {0, "audit", "FILE",
+     "write who did what there, a line of JSON for each event; docs/OPERATING.md says which"},
+    {0, "audit-filter", "KIND",
+     "what: authentication, users, structure, writes, reads; several, separated by commas (default "
+     "authentication,users,structure)"},
+    {0, "audit-size", "N", "MiB after which that file becomes FILE.1 (default 64)"},
+    {0, "audit-keep", "N", "how many of those are kept (default 10)"},
     {0, "expire-every", "TIME",
      "how often to look for expired files: 10, 90s, 5m, 1h (default 1s)"},
     {0, "sum-every", "TIME",
@@ -257,11 +265,14 @@ static int serve(running *r, ash_error *err)
     if (rc == 0)
         rc = ash__faces_start(&r->faces, r->serving, err);
     if (rc == 0) {
+        /* Before the first who asks what happened. */
+        ash__traces_tell(r->serving, "startup", &r->faces);
         ash__faces_announce(&r->faces, r->serving);
         ash__certificate_announce(&r->certificate, r->cmd);
         tell_ready(r);
         wait_for_signal(r);
         ash__notify("STOPPING=1");
+        ash__traces_tell(r->serving, "shutdown", &r->faces);
     }
     stop_chores(&r->chores);
     ash__faces_stop(&r->faces);
@@ -354,7 +365,10 @@ static int open_and_serve(ash_cmd *cmd, running *r, ash_serving *serving)
     /* NULL without a door. */
     serving->socket_path = door.path;
     if (rc == 0)
+        rc = ash__traces_open(serving, &err);
+    if (rc == 0)
         rc = serve(r, &err);
+    ash__traces_close(serving);
     if (rc == 0)
         rc = report_damage(serving->store, &err);
     if (rc < 0)
