@@ -33,7 +33,7 @@ static const size_t COMPARED_BYTES = 16 * 1024 * 1024;
 
 typedef struct piece {
     ash_content_id id;
-    ash_span bytes; /* in the writer's */
+    ash_span bytes; /* in a block */
     int64_t position;
     bool exists, planned;
     bool compared, damaged; /* what is there is these bytes; … is not, and is replaced */
@@ -42,8 +42,8 @@ typedef struct piece {
 
 struct ash_pieces {
     ash_cutter cutter;
-    size_t fed;       /* of the writer's bytes: the cutter has seen them */
-    int64_t position; /* of the writer's first byte in the content */
+    size_t fed;       /* bytes of the piece that has not ended: the cutter has seen them */
+    int64_t position; /* of that piece in the content */
     ash_form_part *parts;
     size_t count, capacity;
     ash_id_set known; /* the ids in `distinct` */
@@ -72,6 +72,11 @@ int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
     int rc = ash__fetch_init(&p->fetch, w->c, op, err);
     p->fetch.cache_bytes = COMPARED_BYTES;
     return rc == 0 ? ash__previous_open(w->c, &w->before, op, &p->previous, err) : rc;
+}
+
+size_t ash__pieces_longest(const ash_pieces *p)
+{
+    return p->cutter.max;
 }
 
 static void clear_batch(ash_pieces *p)
@@ -472,52 +477,70 @@ static int store_batch(ash_content_writer *w, const ash_op *op, ash_error *err)
 
 /* ---- cutting ---- */
 
-static int add_piece(ash_content_writer *w, size_t start, size_t len, const ash_op *op,
-                     ash_error *err)
+static int add_piece(ash_content_writer *w, ash_span bytes, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     piece *one = &p->batch[p->batch_count++];
     ash_digest *digest = ash__digest_new(w->c->digest);
-    one->bytes = (ash_span){w->bytes + start, len};
-    one->position = p->position + (int64_t)start;
-    ash__digest_add(digest, one->bytes.data, len);
+    one->bytes = bytes;
+    one->position = p->position;
+    ash__digest_add(digest, bytes.data, bytes.len);
     one->id.len = (uint8_t)ash__digest_finish(digest, one->id.bytes);
     ash__digest_free(digest);
-    p->batch_bytes += len;
+    p->position += (int64_t)bytes.len;
+    p->batch_bytes += bytes.len;
     return p->batch_count == BATCH_PIECES || p->batch_bytes >= BATCH_BYTES ? store_batch(w, op, err)
                                                                            : 0;
 }
 
-int ash__pieces_cut(ash_content_writer *w, bool all, const ash_op *op, ash_error *err)
+/* Nothing need be durable before the list is. */
+static ash_op soften(const ash_op *op)
+{
+    ash_op soft = *op;
+    soft.durability = ASH_DURABILITY_INTERVAL;
+    return soft;
+}
+
+/* All pieces that end in data; *start: what follows them. */
+static int add_pieces(ash_content_writer *w, ash_span data, size_t *start, const ash_op *op,
+                      ash_error *err)
 {
     ash_pieces *p = w->pieces;
-    size_t start = 0;
+    size_t at = p->fed;
     int rc = 0;
-    ash_op soft = *op; /* nothing need be durable before the list is */
-    soft.durability = ASH_DURABILITY_INTERVAL;
-    op = &soft;
-    while (rc == 0 && p->fed < w->len) {
+    *start = 0;
+    while (rc == 0 && at < data.len) {
         bool ends = false;
-        p->fed += ash__cutter_feed(&p->cutter, w->bytes + p->fed, w->len - p->fed, &ends);
-        if (!ends && !(all && p->fed == w->len))
+        at += ash__cutter_feed(&p->cutter, data.data + at, data.len - at, &ends);
+        if (!ends)
             continue;
-        rc = add_piece(w, start, p->fed - start, op, err);
-        start = p->fed;
+        rc = add_piece(w, (ash_span){data.data + *start, at - *start}, op, err);
+        *start = at;
     }
-    if (rc == 0 && all && start < w->len) /* the cutter has seen it before */
-        rc = add_piece(w, start, w->len - start, op, err);
-    if (rc == 0)
-        rc = store_batch(w, op, err);
-    if (rc == 0 && all)
-        rc = end_group(w, op, err);
-    ash__hasher_drain(w->hasher, 0);
-    if (all)
-        start = w->len;
-    memmove(w->bytes, w->bytes + start, w->len - start);
-    p->position += (int64_t)start;
-    w->len -= start;
-    p->fed -= start;
+    p->fed = data.len - *start;
     return rc;
+}
+
+int ash__pieces_cut(ash_content_writer *w, ash_span data, size_t *left, const ash_op *op,
+                    ash_error *err)
+{
+    const ash_op soft = soften(op);
+    size_t start = 0;
+    int rc = add_pieces(w, data, &start, &soft, err);
+    *left = data.len - start;
+    return rc == 0 ? store_batch(w, &soft, err) : rc;
+}
+
+int ash__pieces_end(ash_content_writer *w, ash_span data, const ash_op *op, ash_error *err)
+{
+    const ash_op soft = soften(op);
+    size_t start = 0;
+    int rc = add_pieces(w, data, &start, &soft, err);
+    if (rc == 0 && start < data.len)
+        rc = add_piece(w, (ash_span){data.data + start, data.len - start}, &soft, err);
+    if (rc == 0)
+        rc = store_batch(w, &soft, err);
+    return rc == 0 ? end_group(w, &soft, err) : rc;
 }
 
 void ash__pieces_document(const ash_content_writer *w, bson_t *out)
