@@ -56,6 +56,7 @@ struct ash_pieces {
     int64_t renewed_ms;
     ash_previous *previous; /* NULL: there is none */
     ash_fetch fetch;        /* for what is compared */
+    ash_documents chunks;   /* of the batch */
     piece batch[BATCH_PIECES];
     size_t batch_count, batch_bytes;
 };
@@ -94,6 +95,7 @@ void ash__pieces_free(ash_pieces *p)
     clear_batch(p);
     ash__previous_close(p->previous);
     ash__fetch_release(&p->fetch);
+    ash__documents_release(&p->chunks);
     ash__id_set_release(&p->known);
     ash__digest_free(p->group_digest);
     ash__free(p->group);
@@ -214,7 +216,8 @@ static int plan_batch(ash_content_writer *w, ash_error *err)
 typedef struct batch_call {
     ash_content_writer *w;
     const ash_op *op;
-    ash_documents files, chunks;
+    ash_documents files;
+    const ash_documents *chunks; /* or NULL */
     ash_content_id *bases;
     size_t base_count, base_capacity;
     ash_documents healed; /* documents that come in the place of damaged ones */
@@ -262,8 +265,8 @@ static int insert_batch(ash_transaction *t, void *ctx, ash_error *err)
     int rc = ash__contents_rely_on(call->w->c, call->bases, call->base_count, &op, err);
     if (rc == 0)
         rc = replace_damaged(call, &op, err);
-    if (rc == 0)
-        rc = ash__documents_insert(&call->chunks, c->chunks, &op, err);
+    if (rc == 0 && call->chunks != NULL)
+        rc = ash__documents_insert(call->chunks, c->chunks, &op, err);
     if (rc == 0)
         rc = ash__documents_insert(&call->files, c->files, &op, err);
     return rc;
@@ -278,15 +281,14 @@ static int commit_batch(ash_content_writer *w, batch_call *call, const ash_op *o
 static void release_call(batch_call *call)
 {
     ash__documents_release(&call->files);
-    ash__documents_release(&call->chunks);
     ash__documents_release(&call->healed);
     ash__free(call->bases);
 }
 
 static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
-    batch_call call = {.w = w};
     ash_pieces *p = w->pieces;
+    batch_call call = {.w = w, .chunks = &p->chunks};
     int rc = ash__contents_ask_time(w->c, err);
     w->upload_date_ms = ash__contents_now_ms(w->c);
     for (size_t i = 0; i < p->batch_count; i++) {
@@ -296,12 +298,13 @@ static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
         bson_t *doc = bson_new();
         ash__content_document(w, &one->plan, &one->id, (int64_t)one->bytes.len, doc);
         ash__documents_add(one->damaged ? &call.healed : &call.files, doc);
-        ash__documents_add_chunks(&call.chunks, w->c, &one->id, &one->plan);
+        ash__documents_add_chunks(&p->chunks, w->c, &one->id, &one->plan);
         add_bases(&call, &one->plan);
     }
     if (rc == 0 && call.files.count + call.healed.count > 0)
         rc = commit_batch(w, &call, op, err);
     release_call(&call);
+    ash__documents_clear(&p->chunks);
     return rc;
 }
 

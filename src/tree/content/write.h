@@ -99,6 +99,7 @@ void ash__list_document(const ash_content_writer *w, const ash_form_part *parts,
 typedef struct ash_documents {
     bson_t **docs;
     size_t count, capacity;
+    size_t made; /* at least count: those behind are memory for chunks to come */
 } ash_documents;
 void ash__documents_add(ash_documents *d, bson_t *doc); /* taken over */
 void ash__documents_add_chunks(ash_documents *d, const ash_contents *c, const ash_content_id *id,
@@ -106,6 +107,8 @@ void ash__documents_add_chunks(ash_documents *d, const ash_contents *c, const as
 int ash__documents_insert(const ash_documents *d, ash_collection *c, const ash_op *op,
                           ash_error *err);
 void ash__documents_release(ash_documents *d);
+/* Of chunks alone: there are none, and the next ones take their memory, which is touched already. */
+void ash__documents_clear(ash_documents *d);
 
 /* ---- blocks.c ---- */
 
