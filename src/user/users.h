@@ -6,7 +6,8 @@
  *
  *   admin.system.users  {_id: "DB.NAME", userId: UUID, user, db, mechanisms: […],
  *                        credentials: {"SCRAM-SHA-256": {iterationCount, salt, storedKey,
- *                        serverKey}, …}, customData?, roles: [{role, db}, …]}
+ *                        serverKey}, …}, customData?, roles: [{role, db}, …],
+ *                        limits?: {connections, operations, bytes} (usage.h; Ashlar's own)}
  *   admin.system.roles  {_id: "DB.NAME", role, db, privileges: [{resource, actions}, …],
  *                        roles: [{role, db}, …]}
  *   admin.system.keys   {_id: "scram", secret}: what the salts of unknown users come from
@@ -86,6 +87,11 @@ int ash__user_drop_all(ash_users *u, const ash_user_kind *kind, const char *db, 
 int ash__user_grant(ash_users *u, const ash_user_id *id, ash_doc roles, bool grant, ash_error *err);
 int ash__role_grant_privileges(ash_users *u, const ash_user_id *id, ash_doc privileges, bool grant,
                                ash_error *err);
+
+/* Its limits from now on (user/usage.h). */
+struct ash_limits;
+int ash__user_set_limits(ash_users *u, const ash_user_id *id, const struct ash_limits *limits,
+                         ash_error *err);
 
 /* ---- what roles come to ---- */
 

@@ -24,8 +24,7 @@ static void log_failure(const ash_command *c, const char *user, const char *why,
         shown[n] = user[n] >= ' ' && user[n] != 0x7f ? user[n] : '?';
     shown[n] = '\0';
     if (skipped > 0)
-        snprintf(more, sizeof more, "; %lld more from there failed since the last line",
-                 (long long)skipped);
+        snprintf(more, sizeof more, "; %lld more failed since the last line", (long long)skipped);
     ash__log(ASH_LOG_WARN, "connection %lld from %s could not sign in as \"%s\": %s%s",
              (long long)c->connection->peer.id, c->connection->peer.remote, shown, why, more);
 }

@@ -99,6 +99,16 @@ static bool is_change_stream(const ash_command *c)
            ash__cursors_is_change_stream(c->server->cursors, id);
 }
 
+/* By these newer drivers try again, later from time to time: the specification of client
+ * backpressure. */
+static void add_overload_labels(ash_builder *b)
+{
+    ash__builder_begin_array(b, "errorLabels");
+    ash__builder_text(b, "0", "SystemOverloadedError");
+    ash__builder_text(b, "1", "RetryableError");
+    ash__builder_end(b);
+}
+
 static void add_labels(ash_command *c, int32_t code, const ash_failure *failure)
 {
     ash_builder *b = &c->reply->body;
@@ -117,6 +127,8 @@ static void add_labels(ash_command *c, int32_t code, const ash_failure *failure)
         label = "ResumableChangeStreamError";
     else if (!by_failpoint && is_fatal_change_code(code))
         label = "NonResumableChangeStreamError";
+    if (code == ASH_MONGO_INGRESS_REQUEST_RATE_LIMIT_EXCEEDED)
+        add_overload_labels(b);
     if (label == NULL)
         return;
     ash__builder_begin_array(b, "errorLabels");
@@ -481,6 +493,8 @@ static void run_command(ash_command *c, ash_operation *operation)
     ash__operations_begin(&c->server->operations, operation);
     if (rc == 0)
         rc = ash__access_enter(c, &err);
+    if (rc == 0)
+        rc = ash__access_pace(c, &err);
     if (rc == 0)
         rc = prepare(c, &err);
     if (rc == 0)

@@ -147,6 +147,7 @@ static ash_server *server_new(ash_store *store)
     /* Of a store without changes, which has no time yet; drivers take 0 for none. */
     atomic_store(&s->cluster_time, (uint64_t)(s->started_wall_ms / 1000) << 32 | 1);
     ash__operations_init(&s->operations);
+    s->usage = ash__usage_table_new();
     ash__failpoint_init(&s->failpoint);
     ash__failpoint_init(&s->write_failpoint);
     ash__failpoint_init(&s->get_more_failpoint);
@@ -171,6 +172,7 @@ static void server_free(ash_server *s)
     ash__operations_release(&s->operations);
     ash__users_release(&s->users);
     ash__attempts_free(s->own_attempts);
+    ash__usage_table_free(s->usage);
     ash__free(s->advertise);
     ash__free(s->set_name);
     ash__free(s->version);
