@@ -54,6 +54,19 @@ PY
     done
 }
 
+# The lines of docs/HTTP.md.
+case_as_the_page_says() {
+    page=$here/../../docs/HTTP.md
+    cp "$scratch/large" "$node_folder/a.txt"
+    for line in '^\$ node -e ' '^\$ python3 -c .*tusclient'; do
+        sed -n "/$line/s/^\$ //p" "$page" | sed "s|http://localhost:8080|$http|; s|python3|\"$folder/venv/bin/python\"|" >"$scratch/line"
+        [ -s "$scratch/line" ]
+        (cd "$node_folder" && sh -e "$scratch/line")
+        curl -sSf "$http/a.txt" | cmp - "$scratch/large"
+        curl -sSf -X DELETE "$http/a.txt"
+    done
+}
+
 case_sound_afterwards() {
     expect_sound
 }
