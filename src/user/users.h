@@ -37,6 +37,11 @@ void ash__users_release(ash_users *u); /* wipes the secret */
 /* Keep the secret, unless there is one: ASH_EINVAL (73) through a server, which has its own. */
 int ash__users_keep_secret(ash_users *u, ash_error *err);
 
+/* How often users and roles of any store of this process may have changed, from 1; and once more.
+ * Whoever answers requests that could change them says so before the answer leaves. */
+uint64_t ash__users_changes(void);
+void ash__users_changed(void);
+
 /* Is there anybody? */
 int ash__users_any(ash_users *u, bool *any, ash_error *err);
 

@@ -286,6 +286,8 @@ void ash__site_api(ash_site *site, ash_exchange *x, const char *rest)
     } else if (verb->is_post ? !is_post : !is_get) {
         ash__answer_field(x, "Allow", verb->is_post ? "POST" : "GET, HEAD");
         ash__api_refuse(&c, 405, "EINVAL", "it is a %s", verb->is_post ? "POST" : "GET");
+    } else if (!ash__site_may(site, x, verb->need)) {
+        ash__api_refuse(&c, 403, "EACCES", "your roles do not allow that");
     } else if (verb->is_post) {
         begin_post(site, x, verb);
     } else {

@@ -127,8 +127,8 @@ static void run_unshare(ash_api_call *c)
 }
 
 const ash_api_verb ash__api_shares[] = {
-    {"share", true, true, run_share},
-    {"shares", false, true, run_shares},
-    {"unshare", true, false, run_unshare},
-    {NULL, false, false, NULL},
+    ASH_API_ROW("share", true, true, run_share, ASH_SITE_NEEDS_SHARE),
+    ASH_API_ROW("shares", false, true, run_shares, ASH_SITE_NEEDS_SHARES),
+    ASH_API_ROW("unshare", true, false, run_unshare, ASH_SITE_NEEDS_UNSHARE),
+    {NULL, false, false, NULL, 0},
 };
