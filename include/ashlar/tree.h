@@ -11,8 +11,8 @@
  * A tree is a root: a name chosen by the user, which is the `parent` of what lies in it.  Paths are
  * UTF-8 with '/' between at most 4,096 names, and of at most 65,536 bytes; a first '/' may be left
  * out, which is counted all the same, and "" or "/" is the root itself.  What lies deeper than that, as a folder was moved or
- * somebody else wrote it so, is left out of listings (ASH_ECORRUPT) and has no path but by its id:
- * "/?/NAME"; moving a folder above it up brings it back.  Names are not empty, not "." or "..", of at most 1,024 bytes, without NUL and '/'; they
+ * somebody else wrote it so, is left out of listings (ASH_ECORRUPT) and is reached by its id alone, its path being
+ * "?/NAME", which no path of a tree can be; moving a folder above it up brings it back.  Names are not empty, not "." or "..", of at most 1,024 bytes, without NUL and '/'; they
  * are told apart byte by byte.
  *
  * Each change is one commit, durable when the call returns 0 (ash_op.durability may say otherwise):
@@ -129,8 +129,10 @@ bool ash_tree_entry_is_deleted(const ash_tree_entry *e); /* what the trash lists
 const bson_value_t *ash_tree_entry_id(const ash_tree_entry *e); /* stays through moves */
 const char *ash_tree_entry_name(const ash_tree_entry *e);       /* "" for the root */
 const char *ash_tree_entry_path(const ash_tree_entry *e);       /* "/a/b"; of that moment */
-int32_t ash_tree_entry_version(const ash_tree_entry *e);        /* from 1 */
-int64_t ash_tree_entry_length(const ash_tree_entry *e);         /* bytes; 0 for folders */
+/* Does a path lead to it?  It does not to what lies too deep, or in another root: "?/NAME". */
+bool ash_tree_entry_has_path(const ash_tree_entry *e);
+int32_t ash_tree_entry_version(const ash_tree_entry *e); /* from 1 */
+int64_t ash_tree_entry_length(const ash_tree_entry *e);  /* bytes; 0 for folders */
 /* Lower-case hexadecimal: 40 digits SHA-1, 64 SHA-256.  "" for folders; for contents inside the
  * document it is computed. */
 const char *ash_tree_entry_digest(const ash_tree_entry *e);

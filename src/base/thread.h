@@ -31,6 +31,7 @@ enum ash_lock_rank {
     ASH_RANK_ARRIVALS = 105, /* whose request came first */
     ASH_RANK_PEERS = 107,    /* net: whose turn it is */
     ASH_RANK_TURNS = 110,    /* who may answer next */
+    ASH_RANK_ATTEMPTS = 115, /* user: failed attempts to sign in */
     ASH_RANK_LOG = 200       /* always last */
 };
 

@@ -6,7 +6,8 @@ enum { MAX_SKIPPED_BYTES = 8192, MAX_DIGITS = 15 };
 /* Of chunks: what the next byte belongs to. */
 enum {
     SIZE,       /* a chunk's size, in hexadecimal */
-    EXTENSION,  /* what may stand behind it */
+    SPACE,      /* that may stand behind it */
+    EXTENSION,  /* from a ';' on */
     SIZE_LF,    /* the line's end */
     CONTENT,    /* left bytes of it */
     CONTENT_CR, /* the line's end behind it */
@@ -41,6 +42,13 @@ static bool skip(ash_body *b)
     return ++b->skipped <= MAX_SKIPPED_BYTES;
 }
 
+/* Behind a size.  Another number there would be a chunk's length to somebody else. */
+static bool take_space(ash_body *b, char c)
+{
+    b->state = c == '\r' ? SIZE_LF : c == ';' ? EXTENSION : SPACE;
+    return c == '\r' || c == ';' || ((c == ' ' || c == '\t') && skip(b));
+}
+
 static bool take_size(ash_body *b, char c)
 {
     int digit = hex_digit(c);
@@ -50,8 +58,7 @@ static bool take_size(ash_body *b, char c)
     }
     if (b->digits == 0)
         return false;
-    b->state = c == '\r' ? SIZE_LF : EXTENSION;
-    return c == '\r' || c == ';' || c == ' ' || c == '\t';
+    return take_space(b, c);
 }
 
 /* One byte that is no content. */
@@ -60,6 +67,8 @@ static bool take_frame(ash_body *b, char c)
     switch (b->state) {
     case SIZE:
         return take_size(b, c);
+    case SPACE:
+        return take_space(b, c);
     case EXTENSION:
         if (c == '\r')
             b->state = SIZE_LF;

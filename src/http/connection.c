@@ -453,5 +453,8 @@ const ash_face ash__http_face = {.name = "http",
                                  .port = 8080,
                                  .peer_bytes = sizeof(ash_http_connection),
                                  .no_users = "clients are not authenticated",
+                                 .no_place = "HTTP/1.1 503 Service Unavailable\r\n"
+                                             "Retry-After: 1\r\nContent-Length: 0\r\n"
+                                             "Connection: close\r\n\r\n",
                                  .turn = turn,
                                  .leave = leave};

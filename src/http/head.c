@@ -175,6 +175,12 @@ static int frame_body(ash_head *out, const char **why)
     return 0;
 }
 
+/* host:port and nothing else: others would read another host in "a@b". */
+static bool is_host(const char *text)
+{
+    return text[strcspn(text, "@/\\?#,\"<> \t")] == '\0';
+}
+
 static int check_host(const ash_head *out, const char **why)
 {
     int hosts = 0;
@@ -182,6 +188,9 @@ static int check_host(const ash_head *out, const char **why)
         hosts += strcasecmp(out->fields[i].name, "Host") == 0;
     if (hosts > 1 || (hosts == 0 && !out->is_http_1_0))
         return refuse(why, 400, "a request has one Host");
+    const char *host = ash__head_field(out, "Host");
+    if (host != NULL && !is_host(host))
+        return refuse(why, 400, "Host is no host's name with or without a port");
     return 0;
 }
 

@@ -90,7 +90,7 @@ static const char *skip_authority(const char *text, char **host, const char **wh
                     : strncasecmp(text, "https://", 8) == 0 ? 8
                                                             : 0;
     size_t n = scheme > 0 ? strcspn(text + scheme, "/?") : 0;
-    if (n == 0) {
+    if (n == 0 || memchr(text + scheme, '@', n) != NULL) {
         *why = "the target is neither a path nor an address";
         return NULL;
     }

@@ -162,6 +162,24 @@ static void read_addresses(ash_peer *p, const char *socket_path)
         ash__address_text(&a, len, p->remote);
 }
 
+/* In plain words, which somebody who begins a handshake does not take for any. */
+static void refuse(ash_host *h, ash_peer *p)
+{
+    char dropped[4096];
+    const char *text = h->face->no_place;
+    ash__log(ASH_LOG_WARN, "connection from %s refused: there are %d already", p->remote,
+             ash__host_max_peers(h));
+    if (text != NULL && h->opts.wrap == NULL &&
+        send(p->stream.fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
+        shutdown(p->stream.fd, SHUT_WR);
+        /* What is not read would reset the connection, and the text with it. */
+        while (recv(p->stream.fd, dropped, sizeof dropped, MSG_DONTWAIT) > 0)
+            continue;
+    }
+    ash__stream_close(&p->stream);
+    ash__free(p);
+}
+
 /* Takes over fd, also on failure. */
 static void start_peer(ash_host *h, int fd, const ash_listener *at)
 {
@@ -183,10 +201,7 @@ static void start_peer(ash_host *h, int fd, const ash_listener *at)
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     }
     if (!enter(p)) {
-        ash__log(ASH_LOG_WARN, "connection from %s refused: there are %d already", p->remote,
-                 ash__host_max_peers(h));
-        ash__stream_close(&p->stream);
-        ash__free(p);
+        refuse(h, p);
         return;
     }
     if (h->turns != NULL) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A plain descriptor as a stream, and what all streams have in common: time limits, and what counts
  * as progress. */
+#define _GNU_SOURCE /* POLLRDHUP */
 #include "net/stream.h"
 
 #include "base/clock.h"
@@ -117,6 +118,11 @@ unsigned ash__stream_wait_any(const ash_stream *s, unsigned wishes, int other_fd
     return held | over | (p[0].revents != 0 ? ASH_STREAM_OTHER : 0) |
            (p[1].revents & POLLIN ? ASH_STREAM_READABLE : 0) |
            (p[1].revents & POLLOUT ? ASH_STREAM_WRITABLE : 0);
+}
+
+bool ash__stream_rest(const ash_stream *s, int64_t time_ms)
+{
+    return !wait_for(s->fd, POLLRDHUP, time_ms);
 }
 
 /* Bytes that nobody has read yet hide the end. */

@@ -53,6 +53,10 @@ enum { ASH_STREAM_READABLE = 1, ASH_STREAM_WRITABLE = 2, ASH_STREAM_OTHER = 4 };
 unsigned ash__stream_wait_any(const ash_stream *s, unsigned wishes, int other_fd,
                               int64_t timeout_ms);
 
+/* Let the time pass, whatever the peer sends meanwhile; false, and at once, when it is gone, or the
+ * stream was shut down. */
+bool ash__stream_rest(const ash_stream *s, int64_t time_ms);
+
 /* Will the peer send nothing any more?  Does not wait. */
 bool ash__stream_hung_up(const ash_stream *s);
 

@@ -218,9 +218,7 @@ int ash__share_entry(const ash_share *share, ash_tree *tree, ash_tree_entry **ou
         return ash__fail(err, ASH_ENOTFOUND, "there is no such share");
     int rc = all ? ash_tree_get(tree, "/", NULL, NULL, &e, err)
                  : ash_tree_get_by_id(tree, id, 0, NULL, &e, err);
-    if (rc == 0 && !all &&
-        (ash_tree_entry_is_deleted(e) || ash_tree_entry_path(e) == NULL ||
-         strncmp(ash_tree_entry_path(e), "/?/", 3) == 0))
+    if (rc == 0 && !all && (ash_tree_entry_is_deleted(e) || !ash_tree_entry_has_path(e)))
         rc = ash__fail(err, ASH_ENOTFOUND, "there is no such share");
     if (rc != 0) {
         ash_tree_entry_free(e);

@@ -148,7 +148,7 @@ static int find_place(check_call *call, ash_tree_entry *e, const ash_tree_place 
     if (rc == 0)
         ash__place_set_path(*place, e);
     else
-        ash__entry_set_path(e, "/?");
+        ash__entry_set_path(e, ASH_TREE_NOWHERE);
     if (rc != ASH_ECORRUPT)
         return ash__unless(0, rc, &own, err);
     *place = NULL;

@@ -256,7 +256,7 @@ char *ash__entry_join(const char *folder_path, const char *name)
 void ash__entry_set_path(ash_tree_entry *e, const char *folder_path)
 {
     bool fits = strlen(folder_path) + 1 + strlen(e->name) <= ASH_TREE_PATH_MAX;
-    char *path = ash__entry_join(fits ? folder_path : "/?", e->name);
+    char *path = ash__entry_join(fits ? folder_path : ASH_TREE_NOWHERE, e->name);
     ash__free(e->path);
     e->path = path;
 }
@@ -320,6 +320,11 @@ const bson_value_t *ash_tree_entry_id(const ash_tree_entry *e)
 const char *ash_tree_entry_name(const ash_tree_entry *e)
 {
     return e->name;
+}
+
+bool ash_tree_entry_has_path(const ash_tree_entry *e)
+{
+    return e->path != NULL && e->path[0] == '/';
 }
 
 const char *ash_tree_entry_path(const ash_tree_entry *e)

@@ -27,7 +27,10 @@ int ash__entry_new(bson_t *doc, ash_tree_entry **out, ash_error *err);
 int ash__entry_next(ash_cursor *cursor, ash_tree_entry **out, ash_error *err);
 /* The root where it has no document of its own. */
 ash_tree_entry *ash__entry_new_root(const char *root);
-/* What would be longer than a path may be becomes "/?/name". */
+/* Instead of a folder's path, where none leads to what lies in it. */
+#define ASH_TREE_NOWHERE "?"
+
+/* What would be longer than a path may be becomes "?/name". */
 void ash__entry_set_path(ash_tree_entry *e, const char *folder_path);
 /* "/a/b" of a folder and a name in it; ash__free(). */
 char *ash__entry_join(const char *folder_path, const char *name);

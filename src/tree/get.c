@@ -80,7 +80,8 @@ int ash_tree_get_by_id(ash_tree *tree, const bson_value_t *id, int32_t version, 
         rc = ash__tree_climb(tree, *out, &own, &chain, &reached, err);
     if (rc == 0) {
         ash_tree_entry *guard = NULL;
-        ash__entry_set_path(*out, chain.count > 0 ? ash__chain_last(&chain)->path : "/?");
+        ash__entry_set_path(*out,
+                            chain.count > 0 ? ash__chain_last(&chain)->path : ASH_TREE_NOWHERE);
         rc = ash__acl_guard(tree, *out, &own, &guard, err);
         if (rc == 0) {
             ash__chain_add(&chain, guard);

@@ -81,7 +81,7 @@ static int settle_paths(ash_tree *tree, ash_tree_entries *list, const ash_op *op
         ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
         bool reached;
         if (e->parent.value_type == BSON_TYPE_EOD) {
-            e->path = ash__strdup(known != NULL ? known : "/?");
+            e->path = ash__strdup(known != NULL ? known : ASH_TREE_NOWHERE);
             continue;
         }
         if (folder != NULL && ash__same_id(folder, &e->parent)) {
@@ -90,7 +90,8 @@ static int settle_paths(ash_tree *tree, ash_tree_entries *list, const ash_op *op
         } else {
             rc = ash__tree_climb(tree, e, op, &chain, &reached, err);
             if (rc == 0)
-                ash__entry_set_path(e, chain.count > 0 ? ash__chain_last(&chain)->path : "/?");
+                ash__entry_set_path(e, chain.count > 0 ? ash__chain_last(&chain)->path
+                                                       : ASH_TREE_NOWHERE);
             ash__chain_release(&chain);
         }
         folder = &e->parent;
@@ -176,7 +177,8 @@ int ash__tree_require_gone(ash_tree *tree, const ash_tree_entry *gone, unsigned 
     if (rc == 0 && newest != NULL)
         rc = ash__tree_climb(tree, newest, op, &chain, &reached, err);
     if (rc == 0 && newest != NULL) {
-        ash__entry_set_path(newest, chain.count > 0 ? ash__chain_last(&chain)->path : "/?");
+        ash__entry_set_path(newest,
+                            chain.count > 0 ? ash__chain_last(&chain)->path : ASH_TREE_NOWHERE);
         ash__chain_add(&chain, newest);
         rc = ash__tree_require(&chain, rights, op, err);
     } else {

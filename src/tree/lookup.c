@@ -39,13 +39,13 @@ static size_t nearest_path(const ash_tree_chain *c, size_t at)
 char *ash__chain_path(const ash_tree_chain *c, size_t at)
 {
     size_t from = nearest_path(c, at);
-    const char *base = c->items[from]->path != NULL ? c->items[from]->path : "/?";
+    const char *base = c->items[from]->path != NULL ? c->items[from]->path : ASH_TREE_NOWHERE;
     size_t len = strlen(base);
     ash_buffer text = ASH_BUFFER_INIT;
     for (size_t i = from + 1; i <= at && len <= ASH_TREE_PATH_MAX; i++)
         len += 1 + strlen(c->items[i]->name);
     if (len > ASH_TREE_PATH_MAX)
-        return ash__entry_join("/?", c->items[at]->name);
+        return ash__entry_join(ASH_TREE_NOWHERE, c->items[at]->name);
     ash__buffer_append_text(&text, from < at && strcmp(base, "/") == 0 ? "" : base);
     for (size_t i = from + 1; i <= at; i++)
         ash__buffer_printf(&text, "/%s", c->items[i]->name);

@@ -184,7 +184,7 @@ void ash__place_set_path(const ash_tree_place *place, ash_tree_entry *e)
 {
     size_t name_len = strlen(e->name), at = place->path_len + 1 + name_len;
     if (!place->reached || at > ASH_TREE_PATH_MAX) {
-        ash__entry_set_path(e, "/?");
+        ash__entry_set_path(e, ASH_TREE_NOWHERE);
         return;
     }
     char *path = ash__alloc(at + 1);

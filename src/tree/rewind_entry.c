@@ -141,7 +141,8 @@ static int find(ash_tree_rewind *w, const ash_tree_entry *then, ash_tree_entry *
     if (rc == 0 && gone)
         *out = IN_TRASH;
     if (rc == 0)
-        ash__entry_set_path(*from, chain.count > 0 ? ash__chain_last(&chain)->path : "/?");
+        ash__entry_set_path(*from,
+                            chain.count > 0 ? ash__chain_last(&chain)->path : ASH_TREE_NOWHERE);
     ash__chain_release(&chain);
     return rc;
 }

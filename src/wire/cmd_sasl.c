@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signing in by SCRAM (user/scram.h): by saslStart and saslContinue, or with the hello already.
- * All failures have one text, code and step, whatever the reason; that goes to the log. */
+ * All failures have one text, code and step, whatever the reason; that goes to the log.  Whoever has
+ * failed often waits before its proof is looked at (user/attempts.h). */
 #include "wire/cmd.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,16 +14,35 @@
 
 enum { CONVERSATION = 1 };
 
-static int fail_sign_in(ash_command *c, const char *user, const ash_error *why, ash_error *err)
+static void log_failure(const ash_command *c, const char *user, const char *why, int64_t skipped)
 {
-    char shown[64];
+    char shown[64], more[96] = "";
     size_t n = 0;
     /* Whatever it calls itself: in a log it stays on its line. */
     for (; user != NULL && user[n] != '\0' && n + 1 < sizeof shown; n++)
         shown[n] = user[n] >= ' ' && user[n] != 0x7f ? user[n] : '?';
     shown[n] = '\0';
-    ash__log(ASH_LOG_WARN, "connection %lld from %s could not sign in as \"%s\": %s",
-             (long long)c->connection->peer.id, c->connection->peer.remote, shown, why->text);
+    if (skipped > 0)
+        snprintf(more, sizeof more, "; %lld more from there failed since the last line",
+                 (long long)skipped);
+    ash__log(ASH_LOG_WARN, "connection %lld from %s could not sign in as \"%s\": %s%s",
+             (long long)c->connection->peer.id, c->connection->peer.remote, shown, why, more);
+}
+
+static void begin_attempt(ash_command *c, ash_attempt *attempt, int64_t *wait_ms)
+{
+    const ash_access *a = &c->connection->access;
+    ash_attempt_name who = {a->scram.user, a->scram_db};
+    *wait_ms = ash__attempts_begin(c->server->opts.attempts, c->connection->peer.remote, &who,
+                                   ash__clock_ms(), attempt);
+}
+
+static int fail_sign_in(ash_command *c, const ash_attempt *attempt, const ash_error *why,
+                        ash_error *err)
+{
+    int64_t skipped = 0;
+    if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped))
+        log_failure(c, c->connection->access.scram.user, why->text, skipped);
     ash__access_end_exchange(&c->connection->access);
     return ash__fail_server(err, ASH_EACCES, ASH_MONGO_AUTHENTICATION_FAILED,
                             "Authentication failed.");
@@ -85,8 +106,12 @@ static int start(ash_command *c, const char *db, ash_doc args, ash_builder *b, a
                                 name, db);
     ash__scram_init(&a->scram, mechanism);
     a->scram_db = ash__strdup(db);
-    if (challenge(c, db, args, &why) != 0)
-        return fail_sign_in(c, a->scram.user, &why, err);
+    if (challenge(c, db, args, &why) != 0) {
+        ash_attempt attempt;
+        int64_t unused;
+        begin_attempt(c, &attempt, &unused);
+        return fail_sign_in(c, &attempt, &why, err);
+    }
     reply_step(b, false, a->scram.server_first);
     return 0;
 }
@@ -104,14 +129,38 @@ int ash__run_sasl_start(ash_command *c, ash_error *err)
 
 /* ---- the others ---- */
 
+/* Until it may be judged.  The client owes us patience meanwhile: when places are few, a newcomer
+ * gets its place.  A stop shuts the stream down, and so does who takes the place. */
+static int await_judgement(ash_command *c, ash_attempt *attempt, ash_error *err)
+{
+    ash_peer *peer = &c->connection->peer;
+    int64_t wait_ms;
+    begin_attempt(c, attempt, &wait_ms);
+    if (wait_ms == 0)
+        return 0;
+    ash__peer_owes(peer);
+    bool there = ash__stream_rest(&peer->stream, wait_ms);
+    ash__peer_owes_nothing(peer);
+    if (there)
+        return 0;
+    ash__attempts_drop(c->server->opts.attempts, attempt);
+    ash__access_end_exchange(&c->connection->access);
+    c->reply->close = true;
+    return ash__fail(err, ASH_EINTERRUPTED, "the client went before it was its turn to sign in");
+}
+
 static int prove(ash_command *c, ash_error *err)
 {
     ash_access *a = &c->connection->access;
+    ash_attempt attempt;
     ash_error why = ASH_ERROR_INIT;
     char *answer = NULL;
     const uint8_t *data;
     uint32_t len = 0;
-    int rc = read_payload(c->body, &data, &len, &why);
+    int rc = await_judgement(c, &attempt, err);
+    if (rc != 0)
+        return rc;
+    rc = read_payload(c->body, &data, &len, &why);
     if (rc == 0)
         rc = ash__scram_finish(&a->scram, data, len, &answer, &why);
     /* No proof fits the credential of nobody; should one ever, it is nobody's. */
@@ -120,8 +169,9 @@ static int prove(ash_command *c, ash_error *err)
                        ash__scram_name(a->scram.mechanism));
     if (rc != 0) {
         ash__free(answer);
-        return fail_sign_in(c, a->scram.user, &why, err);
+        return fail_sign_in(c, &attempt, &why, err);
     }
+    ash__attempts_end(c->server->opts.attempts, &attempt, true, ash__clock_ms(), NULL);
     a->scram_proved = true;
     reply_step(&c->reply->body, a->scram_skips, answer);
     ash__free(answer);

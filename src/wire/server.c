@@ -168,6 +168,7 @@ static void server_free(ash_server *s)
     ash__failpoint_release(&s->time_failpoint);
     ash__operations_release(&s->operations);
     ash__users_release(&s->users);
+    ash__attempts_free(s->own_attempts);
     ash__free(s->advertise);
     ash__free(s->set_name);
     ash__free(s->version);
@@ -203,6 +204,8 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
     ash__turns_init(&s->turns);
     ash__arrivals_init(&s->arrivals);
     make_host(s);
+    if (s->opts.attempts == NULL)
+        s->opts.attempts = s->own_attempts = ash__attempts_new();
     s->cursors = ash__cursors_new((size_t)s->opts.max_cursors);
     s->sessions = ash__sessions_new((size_t)s->opts.max_sessions);
     return ash__host_start(&s->host, err);

@@ -19,6 +19,7 @@
 
 typedef struct ash_server ash_server;
 struct ash_stream;
+struct ash_attempts;
 
 typedef struct ash_server_options {
     size_t size;
@@ -52,6 +53,7 @@ typedef struct ash_server_options {
     /* Put another stream on top of each connection's plain one: as ash_host_options. */
     int (*wrap)(void *ctx, struct ash_stream *stream, ash_error *err);
     void *wrap_ctx;
+    struct ash_attempts *attempts; /* of all doors (user/attempts.h), borrowed; NULL: its own */
 } ash_server_options;
 #define ASH_SERVER_OPTIONS_INIT                                                                    \
     {                                                                                              \

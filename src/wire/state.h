@@ -5,6 +5,7 @@
 /* A running server, as the parts of this folder see it. */
 
 #include "base/turn.h"
+#include "user/attempts.h"
 #include "user/users.h"
 #include "wire/arrival.h"
 #include "wire/cursors.h"
@@ -49,6 +50,7 @@ struct ash_server {
     ash_failpoint get_more_failpoint; /* failGetMoreAfterCursorCheckout */
     ash_failpoint time_failpoint;     /* maxTimeAlwaysTimeOut */
     ash_server_counters counters;
+    ash_attempts *own_attempts;    /* unless opts.attempts are used */
     ash_users users;               /* with opts.users */
     _Atomic bool has_users;        /* somebody is there: commands need something */
     _Atomic uint64_t user_changes; /* of users and roles, so far */

@@ -47,6 +47,32 @@ case_strangers_fill_no_tables() { attack strangers_fill_no_tables; }
 case_passwords_are_not_shown() { attack passwords_are_not_shown; }
 case_names_that_would_forge_a_log() { attack names_that_would_forge_a_log; }
 
+case_guessing_is_slowed() {
+    attack guessing_is_slowed
+    grep -q 'from 127.0.0.2:[0-9]* could not sign in as "root": ' "$scratch/server.err"
+}
+# Eight who wait have all the places.
+case_who_waits_has_no_place_to_keep() {
+    start_server "$scratch/places" --max-connections 8
+    $python "$here/users_attacks.py" "$server_address" who_waits_has_no_place_to_keep
+    stop_server
+}
+case_a_stop_does_not_wait_for_who_waits() {
+    start_server "$scratch/stop"
+    $python "$here/users_attacks.py" "$server_address" wait >"$scratch/wait.out" &
+    waiting=$!
+    tries=0
+    while ! grep -qs waiting "$scratch/wait.out"; do
+        tries=$((tries + 1))
+        [ $tries -lt 600 ]
+        sleep 0.1
+    done
+    began=$(date +%s)
+    stop_server
+    [ $(($(date +%s) - began)) -le 3 ]
+    kill $waiting
+}
+
 case_the_command_needs_no_password() {
     start_server "$scratch/owner"
     $python "$here/users.py" "$server_address" the_command_beside

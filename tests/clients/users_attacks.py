@@ -25,8 +25,8 @@ UNAUTHORIZED, FAILED, PROTOCOL = 13, 18, 17
 class Raw:
     """A connection that says what it is told, also documents with two fields of a name."""
 
-    def __init__(self):
-        self.socket = socket.create_connection(ADDRESS, timeout=20)
+    def __init__(self, home="127.0.0.1"):
+        self.socket = socket.create_connection(ADDRESS, timeout=30, source_address=(home, 0))
 
     def send(self, op_code, payload):
         self.socket.sendall(struct.pack("<iiii", 16 + len(payload), 1, 0, op_code) + payload)
@@ -343,6 +343,72 @@ def case_passwords_are_not_shown():
         over.set()
         thread.join()
     assert seen > 0, "no createUser was seen"
+
+
+def seconds(act):
+    began = time.monotonic()
+    act()
+    return time.monotonic() - began
+
+
+def guess(home, times=1, user="root"):
+    for _ in range(times):
+        assert failed(Exchange(Raw(home), user, "x").whole())
+
+
+def knows(home, user="root"):
+    raw = Raw(home)
+    reply = Exchange(raw, user, "pencil").whole()
+    assert reply["ok"] == 1 and reply["done"], reply
+
+
+def case_guessing_is_slowed():
+    make_root()
+    knows("127.0.0.1")
+    assert seconds(lambda: guess("127.0.0.2", 10)) < 2
+    slow = seconds(lambda: guess("127.0.0.2", 5))
+    assert slow > 2, slow
+    # Where root is known, nobody else's guesses count; elsewhere root waits, and gets in.
+    quick = seconds(lambda: knows("127.0.0.1"))
+    assert quick < 1, quick
+    elsewhere = seconds(lambda: knows("127.0.0.3"))
+    assert elsewhere > 1, elsewhere
+    # Nobody is slowed like somebody: there is nothing to learn from it.
+    guess("127.0.0.4", 10, "nobody")
+    assert seconds(lambda: guess("127.0.0.4", 5, "nobody")) > 2
+
+
+def wait_for_judgement(count, home="127.0.0.2"):
+    """Exchanges whose last message was sent, and is not answered yet."""
+    guess(home, 14)
+    waiting = []
+    for _ in range(count):
+        exchange = Exchange(Raw(home), "root", "x")
+        try:
+            exchange.start()
+            last = exchange.last()
+            body = document(("saslContinue", 1), ("conversationId", 1), ("payload", last), ("$db", "admin"))
+            exchange.raw.send(2013, struct.pack("<IB", 0, 0) + body)
+            waiting.append(exchange)
+        except (AssertionError, OSError):
+            pass  # its place was taken
+    return waiting
+
+
+def case_who_waits_has_no_place_to_keep():
+    make_root().close()
+    waiting = wait_for_judgement(8)
+    time.sleep(0.7)
+    for _ in range(4):
+        knows("127.0.0.1")
+    assert len(waiting) == 8
+
+
+def case_wait():
+    make_root()
+    waiting = wait_for_judgement(100)
+    print("waiting", len(waiting), flush=True)
+    time.sleep(20)
 
 
 def case_names_that_would_forge_a_log():

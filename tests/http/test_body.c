@@ -75,6 +75,9 @@ static void test_what_is_none(void **state)
     check(-1, "0x5\r\nhello", "!", 0);
     check(-1, "1234567890123456\r\n", "!", 0);
     check(-1, "0\r\nA: b\n\r\n", "!", 0);
+    /* One length to some, another to others. */
+    check(-1, "5 6\r\nhello", "!", 0);
+    check(-1, "5 \t;6\r\nhello", "hello~", 0);
 }
 
 /* Extensions and trailers are dropped, so they must not go on for ever. */

@@ -72,6 +72,10 @@ static void test_what_is_refused(void **state)
         {"GET / HTTP/1.1\r\n\r\n", 400},                       /* no Host */
         {"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400}, /* two */
         {"GET / HTTP/1.0\r\n\r\n", ASH_HEAD_DONE},             /* none needed */
+        {"GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400},
+        {"GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", ASH_HEAD_DONE},
         {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505},
         {"GET / HTTP/1.1x\r\nHost: a\r\n\r\n", 400},
         {"GET /\r\nHost: a\r\n\r\n", 400}, /* HTTP/0.9 */

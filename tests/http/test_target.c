@@ -23,6 +23,7 @@ static void test_paths(void **state)
         {"http://host:80/a", "/a", false},
         {"HTTPS://host", "/", true},
         {"http:///a", NULL, false},
+        {"http://me@host/a", NULL, false},
         {"/a%2Fb", NULL, false},
         {"/a%00b", NULL, false},
         {"/a/../b", NULL, false},

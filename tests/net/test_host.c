@@ -69,6 +69,7 @@ static const ash_face loopback_face = {.name = "echo",
                                        .port = 7,
                                        .peer_bytes = sizeof(echo),
                                        .no_users = "nobody is asked",
+                                       .no_place = "full",
                                        .serve = serve,
                                        .keep_house = keep_house,
                                        .interrupt = interrupt};
@@ -356,6 +357,9 @@ static void test_net_host__as_many_as_it_is_told(void **state)
     ash__host_set_max_peers(&s.host, 1);
     assert_int_equal(ash__host_max_peers(&s.host), 1);
     int c = connect_to(&s);
+    char told[5] = "";
+    assert_int_equal(recv(c, told, 4, MSG_WAITALL), 4);
+    assert_string_equal(told, "full");
     assert_int_equal(echo_of(c, 'c'), 0);
     assert_int_equal(echo_of(a, 'a'), 'a');
     assert_int_equal(echo_of(b, 'b'), 'b');

@@ -78,6 +78,11 @@ static void test_follows_what_is_shared(void **state)
     expect_path(f, s, token, "/d/e/c");
     share_it(f, s, "/", 0, all);
     expect_path(f, s, all, "/");
+    /* A name like what stands for "nowhere" is a name. */
+    support_folder(f, "?");
+    support_put_text(f, "?/f", "1");
+    share_it(f, s, "/?/f", 0, all);
+    expect_path(f, s, all, "/?/f");
     ash__shares_free(s);
 }
 

@@ -415,15 +415,21 @@ static void test_tree_places__below_another_root(void **state)
     support_put_text(f, "d/e/b", "x");
     bson_value_t a = support_id(f, "a"), d = support_id(f, "d"), b = support_id(f, "d/e/b");
     assert_ok(ash_tree_open(f->store, "other", NULL, &other, &f->err), &f->err);
-    expect_path_of(other, &a, "/?/a");
-    expect_path_of(other, &d, "/?/d");
-    expect_path_of(other, &b, "/?/e/b");
+    expect_path_of(other, &a, "?/a");
+    expect_path_of(other, &d, "?/d");
+    expect_path_of(other, &b, "?/e/b");
+    /* A folder of that name is another thing. */
+    support_folder(f, "?");
+    support_put_text(f, "?/c", "x");
+    bson_value_t c = support_id(f, "?/c");
+    expect_path_of(f->tree, &c, "/?/c");
+    expect_path_of(other, &c, "?/c");
     expect_path_of(f->tree, &b, "/d/e/b");
     /* And when that root has an entry of its own. */
     ash_tree_keep keep = ASH_TREE_KEEP_INIT;
     keep.all = true;
     assert_ok(ash_tree_set_keep(f->tree, "/", &keep, NULL, NULL, &f->err), &f->err);
-    expect_path_of(other, &a, "/?/a");
+    expect_path_of(other, &a, "?/a");
     ash_tree_close(other);
 }
 

@@ -19,19 +19,6 @@ static bool is_same(const bson_value_t *a, const bson_value_t *b)
     return same;
 }
 
-/* What lies in another tree has no path here, and one that is made up: "/?/NAME". */
-static bool is_made_up(ash_dav_locks *l, const ash_tree_entry *e)
-{
-    const char *path = ash_tree_entry_path(e);
-    ash_tree_entry *there = NULL;
-    if (strncmp(path, "/?/", 3) != 0)
-        return false;
-    bool same = ash_tree_get(l->tree, path, NULL, NULL, &there, NULL) == 0 &&
-                is_same(ash_tree_entry_id(there), ash_tree_entry_id(e));
-    ash_tree_entry_free(there);
-    return !same;
-}
-
 int ash__dav_locks_path(ash_dav_locks *l, const bson_value_t *id, char **out, ash_error *err)
 {
     ash_tree_entry *e = NULL;
@@ -46,7 +33,7 @@ int ash__dav_locks_path(ash_dav_locks *l, const bson_value_t *id, char **out, as
     /* Locks of this collection may be on anything; what is no entry is nobody's here. */
     if (rc == ASH_ENOTFOUND || rc == ASH_EINVAL)
         return 0;
-    if (rc == 0 && !ash_tree_entry_is_deleted(e) && !is_made_up(l, e))
+    if (rc == 0 && !ash_tree_entry_is_deleted(e) && ash_tree_entry_has_path(e))
         *out = ash__sprintf("%s%s", ash_tree_entry_path(e), ash_tree_entry_is_folder(e) ? "/" : "");
     ash_tree_entry_free(e);
     return rc;

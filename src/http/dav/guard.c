@@ -268,6 +268,14 @@ static int find_folder(guarding *g, const ash_tree_entry *e, ash_error *err)
     return ash__dav_lookup_parent(g->dav, g->path, &g->folder, err);
 }
 
+/* What goes along with it may be locked anywhere below. */
+static int load_locks(guarding *g, ash_error *err)
+{
+    return g->changes & ASH_GUARD_BELOW
+               ? ash__dav_locks_load(g->dav->locks, &g->locks, err)
+               : ash__dav_locks_load_at(g->dav->locks, g->path, &g->asked, &g->locks, err);
+}
+
 static bool prepare(guarding *g, ash_dav_guard *out)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -276,8 +284,7 @@ static bool prepare(guarding *g, ash_dav_guard *out)
     ash__free(asked);
     if (!good)
         ash__answer_text(g->x, 400, "the If field is none that RFC 4918 knows");
-    else if (ash__dav_locks_load(g->dav->locks, &g->locks, &err) != 0 ||
-             ash__dav_lookup(g->dav, g->path, &out->entry, &err) != 0 ||
+    else if (load_locks(g, &err) != 0 || ash__dav_lookup(g->dav, g->path, &out->entry, &err) != 0 ||
              find_folder(g, out->entry, &err) != 0)
         ash__answer_error(g->x, &err);
     return g->x->status == 0;
@@ -313,7 +320,7 @@ bool ash__dav_guard_again(ash_dav_guard *out)
     ash_dav_lock_set before = g->locks;
     ash_error err = ASH_ERROR_INIT;
     bool good = false;
-    if (ash__dav_locks_load(g->dav->locks, &g->locks, &err) != 0)
+    if (load_locks(g, &err) != 0)
         ash__answer_error(g->x, &err);
     else
         good = check_locks(g);

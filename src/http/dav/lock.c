@@ -198,7 +198,7 @@ static void renew(ash_exchange *x, locking *k)
     ash_dav_lock *lock = NULL;
     ash_error err = ASH_ERROR_INIT;
     bool good = ash__dav_if_parse(text, &asked) && text != NULL;
-    if (good && ash__dav_locks_load(k->dav->locks, &set, &err) == 0)
+    if (good && ash__dav_locks_load_at(k->dav->locks, k->path, &asked, &set, &err) == 0)
         for (size_t i = 0; i < set.count && lock == NULL; i++)
             if (ash__dav_lock_covers(&set.items[i], k->path) &&
                 ash__dav_if_submits(&asked, set.items[i].token))

@@ -4,11 +4,14 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "http/dav/chain.h"
 #include "http/dav/resource.h"
 #include "http/dav/xml.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { FEW_LOCKS = 4 };
 
 int ash__dav_locks_new(ash_store *store, ash_tree *tree, ash_dav_locks **out, ash_error *err)
 {
@@ -386,7 +389,33 @@ static int add_lock(ash_dav_locks *l, const bson_t *doc, ash_dav_lock_set *out, 
     return 0;
 }
 
-int ash__dav_locks_load(ash_dav_locks *l, ash_dav_lock_set *out, ash_error *err)
+/* Whose locks are asked for; without a path all. */
+typedef struct wanted {
+    ash_tree *tree;
+    const char *path;
+    const ash_dav_if *asked;
+    size_t seen;
+    ash_dav_chain chain;
+} wanted;
+
+/* To find out where a lock's entry lies, and that it is granted still, takes longer than to find out
+ * what leads to one path: it pays where there are more than some. */
+static bool is_wanted(wanted *w, const bson_t *doc)
+{
+    bson_iter_t id, entry;
+    if (w->path == NULL || ++w->seen <= FEW_LOCKS)
+        return true;
+    if (w->seen == FEW_LOCKS + 1 && !ash__dav_chain_read(w->tree, w->path, &w->chain)) {
+        w->path = NULL;
+        return true;
+    }
+    return !bson_iter_init_find(&entry, doc, "entry") ||
+           ash__dav_chain_has(&w->chain, bson_iter_value(&entry)) ||
+           (bson_iter_init_find(&id, doc, "_id") && BSON_ITER_HOLDS_UTF8(&id) &&
+            ash__dav_if_submits(w->asked, bson_iter_utf8(&id, NULL)));
+}
+
+static int load(ash_dav_locks *l, wanted *w, ash_dav_lock_set *out, ash_error *err)
 {
     ash_cursor *cursor = NULL;
     ash_doc view;
@@ -400,12 +429,27 @@ int ash__dav_locks_load(ash_dav_locks *l, ash_dav_lock_set *out, ash_error *err)
         rc = ash_cursor_next(cursor, &view, err);
         if (rc != 0 || view.data == NULL)
             break;
-        if (bson_init_static(&doc, view.data, view.len))
+        if (bson_init_static(&doc, view.data, view.len) && is_wanted(w, &doc))
             rc = add_lock(l, &doc, out, err);
     }
     ash_cursor_free(cursor);
     if (rc != 0)
         ash__dav_lock_set_release(out);
+    return rc;
+}
+
+int ash__dav_locks_load(ash_dav_locks *l, ash_dav_lock_set *out, ash_error *err)
+{
+    wanted all = {.path = NULL};
+    return load(l, &all, out, err);
+}
+
+int ash__dav_locks_load_at(ash_dav_locks *l, const char *path, const ash_dav_if *asked,
+                           ash_dav_lock_set *out, ash_error *err)
+{
+    wanted some = {.tree = l->tree, .path = path, .asked = asked};
+    int rc = load(l, &some, out, err);
+    ash__dav_chain_release(&some.chain);
     return rc;
 }
 

@@ -10,6 +10,7 @@
  * hand: {write, h, writes}, lock: _id of the grant's document}; grants are on the entry's _id in COLLECTION.locks. */
 
 #include "http/dav/dav.h"
+#include "http/dav/if.h"
 #include "lock/hand.h"
 
 enum {
@@ -42,6 +43,10 @@ void ash__dav_locks_free(ash_dav_locks *l);
 
 /* All of the root that hold now: not over, not broken, on something that is there. */
 int ash__dav_locks_load(ash_dav_locks *l, ash_dav_lock_set *out, ash_error *err);
+/* Of them at least those on the path, on what it lies in, and those whose tokens were submitted:
+ * all that a change of what is at the path alone has to ask. */
+int ash__dav_locks_load_at(ash_dav_locks *l, const char *path, const ash_dav_if *asked,
+                           ash_dav_lock_set *out, ash_error *err);
 void ash__dav_lock_set_release(ash_dav_lock_set *set);
 /* Is the path locked by it, itself or as what lies below? */
 bool ash__dav_lock_covers(const ash_dav_lock *lock, const char *path);

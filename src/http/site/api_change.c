@@ -119,7 +119,7 @@ static void undelete(ash_api_call *c, const bson_value_t *id, const char *to)
     ash_error err = ASH_ERROR_INIT;
     if (ash_tree_get_by_id(c->mount->tree, id, 0, NULL, &gone, &err) != 0)
         ash__api_fail(c, &err);
-    else if (strncmp(ash_tree_entry_path(gone), "/?/", 3) == 0)
+    else if (!ash_tree_entry_has_path(gone))
         ash__api_refuse(c, 404, "ENOTFOUND", "this tree has no entry of that id");
     else if (guard(c, to != NULL ? to : ash_tree_entry_path(gone), ASH_GUARD_NAME, &g, &o)) {
         int rc = ash_tree_undelete(c->mount->tree, id, to, &o, NULL, &e, &err);

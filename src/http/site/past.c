@@ -128,7 +128,7 @@ static int find_in_trash(past *p, ash_error *err)
     bson_oid_init_from_string(&id.value.v_oid, hex);
     int rc = ash_tree_get_by_id(p->mount->tree, &id, 0, NULL, &p->entry, err);
     /* An id is found wherever it lies. */
-    if (rc == 0 && strncmp(ash_tree_entry_path(p->entry), "/?/", 3) == 0)
+    if (rc == 0 && !ash_tree_entry_has_path(p->entry))
         rc = ash__fail(err, ASH_ENOTFOUND, "this tree's trash has no such entry");
     if (rc == 0 && !ash_tree_entry_is_deleted(p->entry))
         rc = ash__fail(err, ASH_ENOTFOUND, "it is not in the trash any more");

@@ -260,20 +260,64 @@ static void test_if(void **state)
     ash__free(etag);
 }
 
+/* Where there are many locks only those are looked at that can stand in the way. */
+static int setup_beside_others(void **state)
+{
+    char path[16];
+    int rc = share_setup(state);
+    share *s = *state;
+    support_folder(s->f, "others");
+    for (int i = 0; i < 8; i++) {
+        snprintf(path, sizeof path, "/others/%d", i);
+        share_lock(s, path, NULL, SHARE_EXCLUSIVE, 201);
+    }
+    return rc;
+}
+
+/* The key of a lock elsewhere is looked at because it was sent. */
+static void test_if_beside_others(void **state)
+{
+    share *s = *state;
+    support_put_text(s->f, "a", "x");
+    share_key k = share_lock(s, "/others/new", NULL, SHARE_EXCLUSIVE, 201);
+    char *fields = ash__sprintf("If: </others/new> (<%s>)\n", k.token);
+    share_expect(s, "PUT /a", fields, "y", 204);
+    share_expect(s, "UNLOCK /others/new", k.unlock, NULL, 204);
+    share_expect(s, "PUT /a", fields, "y", 412);
+    ash__free(fields);
+}
+
+#define ALONE(test) cmocka_unit_test_setup_teardown(test, share_setup, share_teardown)
+#define BESIDE_OTHERS(test)                                                                        \
+    {                                                                                              \
+#test "_beside_others", test, setup_beside_others, share_teardown, NULL                    \
+    }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_keeps_others_out, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_what_is_not_there, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_all_below, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_shared, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_time, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_outlives_the_server, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_programs, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_taken_meanwhile, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_broken, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_gone, share_setup, share_teardown),
-        cmocka_unit_test_setup_teardown(test_if, share_setup, share_teardown),
+        ALONE(test_keeps_others_out),
+        ALONE(test_what_is_not_there),
+        ALONE(test_all_below),
+        ALONE(test_shared),
+        ALONE(test_time),
+        ALONE(test_outlives_the_server),
+        ALONE(test_programs),
+        ALONE(test_taken_meanwhile),
+        ALONE(test_broken),
+        ALONE(test_gone),
+        ALONE(test_if),
+        BESIDE_OTHERS(test_keeps_others_out),
+        BESIDE_OTHERS(test_what_is_not_there),
+        BESIDE_OTHERS(test_all_below),
+        BESIDE_OTHERS(test_shared),
+        BESIDE_OTHERS(test_outlives_the_server),
+        BESIDE_OTHERS(test_programs),
+        BESIDE_OTHERS(test_taken_meanwhile),
+        BESIDE_OTHERS(test_broken),
+        BESIDE_OTHERS(test_gone),
+        BESIDE_OTHERS(test_if),
+        cmocka_unit_test_setup_teardown(test_if_beside_others, setup_beside_others, share_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
