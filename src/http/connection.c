@@ -229,9 +229,13 @@ static bool wait_for_service(ash_http_connection *c, unsigned *wishes)
     x->is_put_off = false;
     ash__http_server_of(c)->service->begin(x);
     enter_begun(c);
-    if (c->phase != ASH_PHASE_WAIT)
+    if (c->phase != ASH_PHASE_WAIT) {
+        ash__peer_owes_nothing(&c->peer);
         return true;
+    }
     c->peer.turn_due_ms = x->due_ms;
+    /* Where places are short, it is the first to lose its own. */
+    ash__peer_owes(&c->peer);
     *wishes = ash__stream_hung_up(&c->peer.stream) ? ASH_TURN_OVER : 0;
     return false;
 }

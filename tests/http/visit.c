@@ -63,11 +63,13 @@ visit *visit_start(const ash_http_service *service, void *ctx, const char *line,
     service->begin(&v->x);
     /* As the connection does; who is forgotten waits for ever. */
     for (int wakes = 0; v->x.is_put_off;) {
-        for (int ms = 0; __atomic_load_n(&v->wakes, __ATOMIC_SEQ_CST) == wakes; ms++) {
+        for (int ms = 0; __atomic_load_n(&v->wakes, __ATOMIC_SEQ_CST) == wakes &&
+                         (v->x.due_ms == 0 || ash__clock_ms() < v->x.due_ms);
+             ms++) {
             assert_true(ms < 60000);
             ash__clock_sleep_ms(1);
         }
-        wakes++;
+        wakes = __atomic_load_n(&v->wakes, __ATOMIC_SEQ_CST);
         v->x.is_put_off = false;
         service->begin(&v->x);
     }

@@ -15,6 +15,7 @@
 #include "nats/jetstream/jetstream.h"
 #include "nats/server.h"
 #include "store/reach.h"
+#include "user/attempts.h"
 #include "wire/server.h"
 
 #include <string.h>
@@ -49,6 +50,7 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.test_commands = s->test_commands;
     opts.users = true;
     opts.auth = s->auth;
+    opts.attempts = s->attempts;
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);
@@ -171,7 +173,8 @@ static int make_site(const ash_serving *s, http_face *f, ash_error *err)
          name != NULL && opts.host_count < ASH_SETTINGS_MAX_HOSTS;
          name = strtok_r(NULL, ",", &rest))
         hosts[opts.host_count++] = name;
-    int rc = ash__gate_new(s->store, s->auth, &f->gate, err);
+    ash_gate_options gate = {.always = s->auth, .attempts = s->attempts};
+    int rc = ash__gate_new(s->store, &gate, &f->gate, err);
     opts.gate = f->gate;
     if (rc == 0)
         rc = ash__http_stores_new(s->store, &f->stores, err);
@@ -321,11 +324,14 @@ int ash__faces_try(const ash_faces *f, ash_error *err)
 
 int ash__faces_start(ash_faces *f, const ash_serving *s, ash_error *err)
 {
+    ash_serving shared = *s;
     int rc = 0;
+    /* Whoever fails at one door waits at the others, too. */
+    shared.attempts = f->attempts = ash__attempts_new();
     for (size_t i = 0; i < ASH_FACES && rc == 0; i++) {
         struct ash_faces_item *item = &f->items[i];
         if (item->count > 0)
-            rc = faces[i].start(s, item->addresses, item->count, &item->server, err);
+            rc = faces[i].start(&shared, item->addresses, item->count, &item->server, err);
     }
     return rc;
 }
@@ -405,4 +411,6 @@ void ash__faces_stop(ash_faces *f)
         ash__free(f->items[i].list);
         f->items[i] = (struct ash_faces_item){0};
     }
+    ash__attempts_free(f->attempts);
+    f->attempts = NULL;
 }

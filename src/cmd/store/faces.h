@@ -29,7 +29,8 @@ typedef struct ash_serving {
     size_t endpoint_count; /* 0: the tree "/" at "/" */
     const char *http_log;  /* where the access log goes; NULL: there is none */
     bool http_log_json;
-    const char *http_hosts; /* names that it is known by, separated by commas; or NULL */
+    struct ash_attempts *attempts; /* to sign in, at all faces; set by ash__faces_start() */
+    const char *http_hosts;        /* names that it is known by, separated by commas; or NULL */
 } ash_serving;
 
 /* The faces that are shown: where they are to listen, and their servers. */
@@ -41,6 +42,7 @@ typedef struct ash_faces {
         size_t count;                                      /* 0: it is not shown */
         void *server;
     } items[ASH_FACES];
+    struct ash_attempts *attempts; /* to sign in, at any of them */
 } ash_faces;
 
 /* Read where the faces are to listen; ASH_EXIT_USAGE when that cannot be.  Zero-initialise;

@@ -16,7 +16,7 @@
 
 /* ---- making ---- */
 
-int ash__gate_new(ash_store *store, bool always, ash_gate **out, ash_error *err)
+int ash__gate_new(ash_store *store, const ash_gate_options *opts, ash_gate **out, ash_error *err)
 {
     ash_gate *g = ash__new(ash_gate);
     int rc = ash__users_init(&g->users, store, err);
@@ -24,7 +24,10 @@ int ash__gate_new(ash_store *store, bool always, ash_gate **out, ash_error *err)
         ash__free(g);
         return rc;
     }
-    g->always = always;
+    g->always = opts->always;
+    if (opts->attempts == NULL)
+        g->own_attempts = ash__attempts_new();
+    g->attempts = opts->attempts != NULL ? opts->attempts : g->own_attempts;
     g->last = &g->first;
     ash__random(g->secret, sizeof g->secret);
     ash__mutex_init(&g->lock, ASH_RANK_KEPT);
@@ -40,6 +43,7 @@ void ash__gate_free(ash_gate *g)
     for (size_t i = 0; i < ASH_GATE_REMEMBERED; i++)
         ash__visitor_release(g->entries[i].visitor);
     ash__users_release(&g->users);
+    ash__attempts_free(g->own_attempts);
     OPENSSL_cleanse(g->secret, sizeof g->secret);
     ash__mutex_release(&g->lock);
     ash__free(g);
@@ -101,6 +105,8 @@ static void dismiss(ash_exchange *x)
 {
     ash_coming *c = x->visitor;
     ash__gate_leave_queue(c->gate, c);
+    if (c->is_attempt)
+        ash__attempts_drop(c->gate->attempts, &c->attempt);
     ash__visitor_release(c->visitor);
     ash__free(c);
     x->visitor = NULL;
@@ -117,7 +123,6 @@ static bool come_in(ash_exchange *x, ash_coming *c, ash_visitor *v)
 static bool send_away(ash_exchange *x, const ash_error *err)
 {
     if (err->code == ASH_EACCES) {
-        ash__log(ASH_LOG_INFO, "%s did not sign in: %s", x->remote, err->text);
         challenge(x, "no user has this name and password");
     } else {
         ash__answer_error(x, err);

@@ -11,7 +11,8 @@
  *
  * A password is taken only where nobody between can read it (x->is_private), and is compared with
  * the user's credential for SCRAM-SHA-256, which takes some milliseconds of a processor: only so
- * many do that at once, and the others wait in a queue without a thread.  What fitted is remembered
+ * many do that at once, and the others wait in a queue without a thread, whoever failed often longer
+ * than others (user/attempts.h).  What fitted is remembered
  * by a digest that this process alone can make, as long as the user's credential stays.
  *
  * Whoever has no name may ask and gets no further than what needs nothing.  What roles allow is
@@ -31,9 +32,13 @@ enum {
     ASH_GATE_PASSWORD_BYTES = 1024
 };
 
-/* always: ask while there are no users, too.  *out is yours: ash__gate_free(), when no exchange is
- * left.  The store must outlive it. */
-int ash__gate_new(ash_store *store, bool always, ash_gate **out, ash_error *err);
+typedef struct ash_gate_options {
+    bool always;                   /* ask while there are no users, too */
+    struct ash_attempts *attempts; /* of all doors (user/attempts.h), borrowed; NULL: its own */
+} ash_gate_options;
+
+/* *out is yours: ash__gate_free(), when no exchange is left.  The store must outlive it. */
+int ash__gate_new(ash_store *store, const ash_gate_options *opts, ash_gate **out, ash_error *err);
 void ash__gate_free(ash_gate *gate); /* NULL is fine */
 
 /* Does it ask anybody, now?  A store that cannot tell counts as one with users. */

@@ -3,12 +3,14 @@
  * once. */
 #include "http/gate/visitor.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- the queue ---- */
@@ -165,35 +167,71 @@ static bool fits(const char *user, const char *password, const ash_scram_credent
     return same;
 }
 
-static int refuse(const char *user, const char *db, const char *why, ash_error *err)
+/* In a log it stays on its line, whatever it calls itself. */
+static void log_failure(const ash_coming *c, const char *name, const char *why, int64_t skipped)
 {
-    return ash__fail(err, ASH_EACCES, "%.100s@%.63s: %s", user, db, why);
+    char shown[101], more[80] = "";
+    size_t n = 0;
+    for (; name[n] != '\0' && n + 1 < sizeof shown; n++)
+        shown[n] = name[n] >= ' ' && name[n] != 0x7f ? name[n] : '?';
+    shown[n] = '\0';
+    if (skipped > 0)
+        snprintf(more, sizeof more, "; %lld more from there failed since the last line",
+                 (long long)skipped);
+    ash__log(ASH_LOG_WARN, "%s could not sign in by HTTP as \"%s\": %s%s", c->x->remote, shown, why,
+             more);
 }
 
-static int find_by_work(ash_gate *g, const char *name, const char *password, ash_visitor **out,
-                        ash_error *err)
+static int judge(ash_gate *g, const ash_user_id *id, const char *password, ash_visitor **out,
+                 ash_error *err)
 {
-    char *copy = ash__strdup(name);
-    const char *user, *db;
     ash_scram_credential credential;
     ash_visitor *v = NULL;
     bool known = false;
-    int rc = find_user(g, copy, &user, &db, err);
-    ash_user_id id = {&ash__user_kind, user, db};
+    int rc = ash__user_credential(&g->users, id, ASH_SCRAM_SHA_256, &credential, &known, err);
+    if (rc == 0 && (!fits(id->name, password, &credential) || !known))
+        rc = ash__fail(err, ASH_EACCES, "%s",
+                       known ? "the password is another one"
+                             : "there is no such user, or not with SCRAM-SHA-256");
     if (rc == 0)
-        rc = ash__user_credential(&g->users, &id, ASH_SCRAM_SHA_256, &credential, &known, err);
-    if (rc == 0 && (!fits(user, password, &credential) || !known))
-        rc = refuse(user, db, known ? "the password is another one" : "there is no such user", err);
-    if (rc == 0)
-        rc = ash__visitor_find(&g->users, user, db, &v, err);
+        rc = ash__visitor_find(&g->users, id->name, id->db, &v, err);
     if (rc == ASH_ENOTFOUND)
-        rc = refuse(user, db, "the user was removed just now", err);
+        rc = ash__fail(err, ASH_EACCES, "the user was removed just now");
     if (rc == 0) {
         v->credential = credential;
         *out = v;
     }
     OPENSSL_cleanse(&credential, sizeof credential);
-    ash__free(copy);
+    return rc;
+}
+
+/* Is it the attempt's turn?  Whoever failed often waits first, and then for a place as all do. */
+static bool may_be_judged(ash_gate *g, ash_coming *c, const ash_user_id *id)
+{
+    int64_t now = ash__clock_ms();
+    if (!c->is_attempt) {
+        ash_attempt_name who = {id->name, id->db};
+        c->due_ms = now + ash__attempts_begin(g->attempts, c->x->remote, &who, now, &c->attempt);
+        c->is_attempt = true;
+    }
+    c->x->due_ms = c->due_ms > now ? c->due_ms : 0;
+    return c->x->due_ms == 0 && take_place(g, c);
+}
+
+static int attempt(ash_gate *g, ash_coming *c, const ash_user_id *id, const char *password,
+                   ash_visitor **out, ash_error *err)
+{
+    int64_t skipped = 0;
+    if (!may_be_judged(g, c, id))
+        return ASH_EBUSY;
+    int rc = judge(g, id, password, out, err);
+    ash__gate_leave_queue(g, c);
+    c->is_attempt = false;
+    if (rc != 0 && rc != ASH_EACCES)
+        ash__attempts_drop(g->attempts, &c->attempt);
+    else if (ash__attempts_end(g->attempts, &c->attempt, rc == 0, ash__clock_ms(), &skipped) &&
+             rc != 0)
+        log_failure(c, id->name, err->text, skipped);
     return rc;
 }
 
@@ -201,15 +239,17 @@ int ash__gate_check_password(ash_gate *g, ash_coming *c, const char *name, const
                              ash_visitor **out, ash_error *err)
 {
     uint8_t mark[ASH_GATE_MARK_BYTES];
+    ash_user_id id = {.kind = &ash__user_kind};
     make_mark(g, name, password, mark);
     int rc = find_known(g, mark, out, err);
     if (rc != ASH_ENOTFOUND)
         return rc;
-    if (!take_place(g, c))
-        return ASH_EBUSY;
-    rc = find_by_work(g, name, password, out, err);
-    ash__gate_leave_queue(g, c);
+    char *copy = ash__strdup(name);
+    rc = find_user(g, copy, &id.name, &id.db, err);
+    if (rc == 0)
+        rc = attempt(g, c, &id, password, out, err);
     if (rc == 0)
         remember(g, mark, *out);
+    ash__free(copy);
     return rc;
 }

@@ -6,6 +6,7 @@
 
 #include "base/thread.h"
 #include "http/gate/may.h"
+#include "user/attempts.h"
 #include "user/users.h"
 
 #include <stdatomic.h>
@@ -45,7 +46,10 @@ typedef struct ash_gate_entry {
 /* What an exchange has of the gate: x->visitor. */
 typedef struct ash_coming {
     ash_gate *gate;
-    ash_visitor *visitor;    /* NULL: not known yet */
+    ash_visitor *visitor; /* NULL: not known yet */
+    bool is_attempt;      /* to sign in: begun, and not over */
+    ash_attempt attempt;
+    int64_t due_ms;          /* before it is not judged (monotonic) */
     struct ash_coming *next; /* gate->lock, as what follows */
     ash_exchange *x;
     bool waits, has_place;
@@ -54,6 +58,7 @@ typedef struct ash_coming {
 struct ash_gate {
     ash_users users;
     bool always;
+    ash_attempts *attempts, *own_attempts; /* the latter: NULL, or the same */
     uint8_t secret[ASH_GATE_MARK_BYTES];
     _Atomic bool has_users;
     _Atomic uint64_t looked_at; /* ash__users_changes() when has_users was found; 0: never */

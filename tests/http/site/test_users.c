@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hosted.h"
 
+#include "base/clock.h"
 #include "http/gate/visitor.h"
 
 #include <pthread.h>
@@ -39,7 +40,8 @@ static void test_a_gate_may_ask_always(void **state)
     ash_site *site = NULL;
     o.mounts = &mount;
     o.mount_count = 1;
-    assert_ok(ash__gate_new(h->f->store, true, &o.gate, &h->f->err), &h->f->err);
+    assert_ok(ash__gate_new(h->f->store, &(ash_gate_options){.always = true}, &o.gate, &h->f->err),
+              &h->f->err);
     assert_ok(ash__site_new(h->f->store, &o, &site, &h->f->err), &h->f->err);
     visit *v = visit_ask(ash__site_service(), site, "GET /", NULL, NULL);
     visit_expect(v, 401);
@@ -263,7 +265,8 @@ static void test_each_part_asks(void **state)
                                    : needs[i].fields;
             visit *v = hosted_ask_as(h, who[u], needs[i].line, json, needs[i].body);
             int refused = needs[i].refused[u];
-            bool is_refusal = v->status == 401 || strstr(ash__buffer_text(&v->body), "roles do") != NULL;
+            bool is_refusal =
+                v->status == 401 || strstr(ash__buffer_text(&v->body), "roles do") != NULL;
             if (refused != 0 ? v->status != refused : is_refusal)
                 fail_msg("%s as %s: %d: %s", needs[i].line, who[u] != NULL ? who[u] : "nobody",
                          v->status, ash__buffer_text(&v->body));
@@ -288,7 +291,8 @@ static void test_health_shows_strangers_no_details(void **state)
 static void *guess(void *arg)
 {
     hosted *h = arg;
-    for (int i = 0; i < 4; i++) {
+    /* No more than are free of a wait. */
+    for (int i = 0; i < 2; i++) {
         visit *v = hosted_ask_as(h, "ann:wrong", "GET /", NULL, NULL);
         visit_expect(v, 401);
         visit_free(v);
@@ -306,7 +310,7 @@ static int checks_of(ash_gate *g)
 
 static void test_few_passwords_at_once(void **state)
 {
-    enum { GUESSERS = 6 };
+    enum { GUESSERS = 5 };
     hosted *h = *state;
     pthread_t threads[GUESSERS];
     hosted_add_user(h, "ann", "pencil", READS);
@@ -326,13 +330,14 @@ static void test_few_passwords_at_once(void **state)
 static void test_who_leaves_the_queue_passes_its_place_on(void **state)
 {
     hosted *h = *state;
-    ash_exchange x[4] = {{.remote = ""}};
+    ash_exchange x[4] = {{0}};
     ash_coming c[4] = {{.gate = h->gate}};
     ash_visitor *v = NULL;
     ash_error err = ASH_ERROR_INIT;
     hosted_add_user(h, "ann", "pencil", READS);
     h->gate->checks = ASH_GATE_CHECKS;
     for (int i = 0; i < 4; i++) {
+        x[i].remote = "";
         c[i].x = &x[i];
         assert_int_equal(ash__gate_check_password(h->gate, &c[i], "ann", "pencil", &v, &err),
                          ASH_EBUSY);
@@ -355,6 +360,42 @@ static void test_who_leaves_the_queue_passes_its_place_on(void **state)
     h->gate->checks = 0;
 }
 
+static int64_t ask_for_ms(hosted *h, const char *as, int status)
+{
+    int64_t begun = ash__clock_ms();
+    hosted_expect_as(h, as, "GET /", NULL, status);
+    return ash__clock_ms() - begun;
+}
+
+static void test_who_fails_often_waits(void **state)
+{
+    hosted *h = *state;
+    hosted_add_user(h, "ann", "pencil", READS);
+    hosted_add_user(h, "bob", "brush", READS);
+    hosted_expect_as(h, "ann:pencil", "GET /", NULL, 200);
+    for (int i = 0; i < ASH_ATTEMPTS_FREE + 2; i++)
+        hosted_expect_as(h, "bob:guess", "GET /", NULL, 401);
+    assert_true(ask_for_ms(h, "bob:guess", 401) >= 100);
+    /* The right one is judged by the same, but neither refused, nor who is known. */
+    assert_true(ask_for_ms(h, "bob:brush", 200) >= 100);
+    assert_true(ask_for_ms(h, "ann:pencil", 200) < 100);
+}
+
+static void test_who_goes_while_waiting_is_forgotten(void **state)
+{
+    hosted *h = *state;
+    ash_exchange x = {.remote = "127.0.0.1:1"};
+    ash_coming c = {.gate = h->gate, .x = &x};
+    ash_visitor *v = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    hosted_add_user(h, "ann", "pencil", READS);
+    for (int i = 0; i < ASH_ATTEMPTS_FREE + 2; i++)
+        hosted_expect_as(h, "ann:guess", "GET /", NULL, 401);
+    assert_int_equal(ash__gate_check_password(h->gate, &c, "ann", "pencil", &v, &err), ASH_EBUSY);
+    assert_true(x.due_ms > ash__clock_ms() && c.is_attempt && !c.waits);
+    ash__attempts_drop(h->gate->attempts, &c.attempt);
+}
+
 #define HOSTED(name) cmocka_unit_test_setup_teardown(name, hosted_setup, hosted_teardown)
 
 int main(void)
@@ -370,6 +411,8 @@ int main(void)
         HOSTED(test_what_was_taken_is_gone),
         HOSTED(test_each_part_asks),
         HOSTED(test_health_shows_strangers_no_details),
+        HOSTED(test_who_fails_often_waits),
+        HOSTED(test_who_goes_while_waiting_is_forgotten),
         HOSTED(test_few_passwords_at_once),
         HOSTED(test_who_leaves_the_queue_passes_its_place_on),
     };
