@@ -100,6 +100,12 @@ int ash__role_grant_privileges(ash_users *u, const ash_user_id *id, ash_doc priv
 int ash__roles_resolve(ash_users *u, ash_doc roles, ash_privileges *out, ash_builder *all,
                        ash_error *err);
 
+/* What a user's roles allow, and which roles are meant where a list of a tree names them without a
+ * database: those of admin and of the store's default one, as whoever may make roles elsewhere could
+ * make one of any name.  *out: an array of {role, db}, initialised in any case. */
+int ash__user_near_roles(ash_users *u, ash_doc user, ash_privileges *privileges, bson_t *out,
+                         ash_error *err);
+
 /* All in a database (NULL: all), in the order of their _id; *out is yours. */
 int ash__user_each(ash_users *u, const ash_user_kind *kind, const char *db, ash_cursor **out,
                    ash_error *err);

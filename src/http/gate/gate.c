@@ -218,6 +218,21 @@ bool ash__gate_enter(ash_gate *g, ash_exchange *x)
 
 /* ---- what is asked ---- */
 
+bool ash__gate_stays(const ash_exchange *x)
+{
+    const ash_coming *c = coming_of(x);
+    ash_visitor *now = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    if (c == NULL || c->visitor == NULL || c->visitor->user == NULL)
+        return c == NULL;
+    if (c->visitor->known_at == ash__users_changes())
+        return true;
+    int rc = ash__visitor_renew(&c->gate->users, c->visitor, &now, &err);
+    bool stays = rc == 0 && bson_equal(&now->roles, &c->visitor->roles);
+    ash__visitor_release(now);
+    return stays;
+}
+
 bool ash__gate_is_stranger(const ash_exchange *x)
 {
     const ash_coming *c = coming_of(x);

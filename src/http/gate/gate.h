@@ -52,6 +52,9 @@ bool ash__gate_enter(ash_gate *gate, ash_exchange *x);
 
 /* One who would have to say who it is, and has not. */
 bool ash__gate_is_stranger(const ash_exchange *x);
+/* Is the user still there, with the roles and the password of when the exchange began?  For answers
+ * that have no end. */
+bool ash__gate_stays(const ash_exchange *x);
 /* Answers 401 to a stranger, and 403 to others. */
 void ash__gate_refuse(ash_exchange *x);
 

@@ -51,25 +51,6 @@ static void read_user_id(ash_doc user, uint8_t out[16])
         memcpy(out, bytes, 16);
 }
 
-/* The roles that a user has been given, and all that they come to. */
-static int resolve(ash_users *users, ash_doc user, ash_visitor *v, ash_error *err)
-{
-    ash_builder b = ASH_BUILDER_INIT;
-    bson_t view;
-    ash_value given = ash__doc_get(user, "roles");
-    ash_doc roles = given.type == BSON_TYPE_ARRAY ? ash__value_doc(given) : ash__doc_empty;
-    ash__builder_begin(&b);
-    int rc = ash__roles_resolve(users, roles, &v->privileges, &b, err);
-    ash__builder_end(&b);
-    if (rc == 0) {
-        ash__doc_to_bson(ash__builder_doc(&b), &view);
-        bson_destroy(&v->roles);
-        bson_copy_to(&view, &v->roles);
-    }
-    ash__builder_release(&b);
-    return rc;
-}
-
 int ash__visitor_find(ash_users *users, const char *user, const char *db, ash_visitor **out,
                       ash_error *err)
 {
@@ -88,7 +69,8 @@ int ash__visitor_find(ash_users *users, const char *user, const char *db, ash_vi
     v->principal.db = v->db;
     v->principal.roles = &v->roles;
     read_user_id(ash__doc_from_bson(&doc), v->user_id);
-    rc = resolve(users, ash__doc_from_bson(&doc), v, err);
+    bson_destroy(&v->roles);
+    rc = ash__user_near_roles(users, ash__doc_from_bson(&doc), &v->privileges, &v->roles, err);
     bson_destroy(&doc);
     if (rc != 0)
         ash__visitor_release(v);

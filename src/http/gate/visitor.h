@@ -18,7 +18,7 @@ typedef struct ash_visitor {
     uint64_t known_at; /* ash__users_changes() when it was looked up */
     uint8_t user_id[16];
     ash_scram_credential credential; /* that the password fitted */
-    bson_t roles;                    /* array of {role, db}, with those that they inherit */
+    bson_t roles;                    /* array of {role, db}, inherited ones too, of admin and the default database */
     ash_privileges privileges;
     ash_principal principal;
     ash_op op;

@@ -41,7 +41,7 @@ static void run_list(ash_api_call *c)
     char *after = ash__api_text(c, "after");
     o.recursive = ash__api_flag(c, "recursive");
     o.after = o.recursive ? NULL : after;
-    if (ash_tree_list(c->mount->tree, c->path, &o, NULL, &l, &err) != 0)
+    if (ash_tree_list(c->mount->tree, c->path, &o, c->x->op, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
         ash__api_send_list(c, l, limit_of(c, MAX_ROWS));
@@ -55,7 +55,7 @@ static int get_entry(ash_api_call *c, ash_tree_entry **e)
     if (!read_time(c, &when.at_ms))
         return ASH_EINVAL;
     when.version = (int32_t)ash__api_number(c, "version", 0);
-    int rc = ash_tree_get(c->mount->tree, c->path, &when, NULL, e, &err);
+    int rc = ash_tree_get(c->mount->tree, c->path, &when, c->x->op, e, &err);
     if (rc != 0)
         ash__api_fail(c, &err);
     return rc;
@@ -88,7 +88,7 @@ static void run_history(ash_api_call *c)
     ash_tree_listing *l = NULL;
     ash_error err = ASH_ERROR_INIT;
     int64_t limit = limit_of(c, MAX_ROWS);
-    if (ash_tree_history(c->mount->tree, c->path, limit + 1, NULL, &l, &err) != 0)
+    if (ash_tree_history(c->mount->tree, c->path, limit + 1, c->x->op, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
         ash__api_send_list(c, l, limit);
@@ -99,7 +99,7 @@ static void run_trash(ash_api_call *c)
     ash_tree_listing *l = NULL;
     ash_error err = ASH_ERROR_INIT;
     int64_t limit = limit_of(c, MAX_ROWS);
-    if (ash_tree_trash(c->mount->tree, c->path, limit + 1, NULL, &l, &err) != 0)
+    if (ash_tree_trash(c->mount->tree, c->path, limit + 1, c->x->op, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
         ash__api_send_list(c, l, limit);
@@ -109,7 +109,7 @@ static void run_usage(ash_api_call *c)
 {
     ash_tree_usage u = ASH_TREE_USAGE_INIT;
     ash_error err = ASH_ERROR_INIT;
-    ash_op op = ASH_OP_INIT;
+    ash_op op = ash__dav_op(c->x);
     op.deadline_ms = ash_deadline(20000);
     int rc = ash_tree_measure(c->mount->tree, c->path, &op, &u, &err);
     if (rc != 0 && rc != ASH_EPARTIAL) {
@@ -179,7 +179,7 @@ static void run_search(ash_api_call *c)
     o.recursive = true;
     if (wanted == NULL || wanted[0] == '\0')
         ash__api_refuse(c, 400, "EINVAL", "`q` is needed: a part of a name");
-    else if (ash_tree_list(c->mount->tree, c->path, &o, NULL, &l, &err) != 0)
+    else if (ash_tree_list(c->mount->tree, c->path, &o, c->x->op, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
         search(c, l, wanted);
@@ -192,6 +192,8 @@ static void run_search(ash_api_call *c)
 static void add_lock(void *ctx, const ash_dav_holder *h)
 {
     ash_api_call *c = ctx;
+    if (!ash__dav_allows(c->mount->dav, c->x->op, h->path, ASH_TREE_READ))
+        return;
     char *path = ash__sprintf("%s%s", c->mount->prefix, h->path);
     ash__json_comma(&c->out);
     ash__buffer_append_byte(&c->out, '{');

@@ -176,15 +176,24 @@ static bool wants_page(const ash_exchange *x)
     return ash__head_has_word(x->head, "Accept", "text/html");
 }
 
-static int look(const ash_site_mount *m, const char *path, bool *there, bool *is_folder,
-                ash_error *err)
+static int look(const ash_site_mount *m, const ash_op *op, const char *path, bool *there,
+                bool *is_folder, ash_error *err)
 {
     ash_tree_entry *e = NULL;
-    int rc = ash__dav_lookup(m->dav, path, &e, err);
+    int rc = ash__dav_lookup(m->dav, op, path, &e, err);
     *there = e != NULL;
     *is_folder = e != NULL && ash_tree_entry_is_folder(e);
     ash_tree_entry_free(e);
     return rc;
+}
+
+void ash__site_answer_look(ash_exchange *x, const char *path, const ash_error *err)
+{
+    if (x->op != NULL &&
+        (err->code == ASH_EACCES || err->code == ASH_ENOTFOUND || err->code == ASH_EINVAL))
+        ash__answer_text(x, 404, "there is no %s", path);
+    else
+        ash__answer_error(x, err);
 }
 
 void ash__site_redirect_to_folder(ash_exchange *x)
@@ -215,7 +224,7 @@ static bool answer_people(ash_site *s, const ash_site_mount *m, ash_exchange *x,
 {
     ash_error err = ASH_ERROR_INIT;
     bool there, is_folder;
-    if (look(m, path, &there, &is_folder, &err) != 0)
+    if (look(m, x->op, path, &there, &is_folder, &err) != 0)
         ash__answer_error(x, &err);
     else if (!there && answer_operators(s, x))
         return true;

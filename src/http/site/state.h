@@ -69,6 +69,8 @@ bool ash__site_refuse_change(ash_exchange *x);
 /* What is moved to a place where another tree lies would be in this one, and hidden.  true: x, with
  * such a Destination, is answered. */
 bool ash__site_leaves_tree(const ash_site *site, const ash_site_mount *m, ash_exchange *x);
+/* Of what was looked for at a path: missing, and not to be seen, are one answer. */
+void ash__site_answer_look(ash_exchange *x, const char *path, const ash_error *err);
 /* To the same address with a '/' at its end, so that what is said relative to it is in the folder. */
 void ash__site_redirect_to_folder(ash_exchange *x);
 
