@@ -33,7 +33,7 @@ struct ash_seats {
     atomic_int open; /* so many may sit */
     atomic_int
         seated; /* so many do; more than may after some were closed, until their next turn ends */
-    bool stop;
+    atomic_bool stop;
 };
 
 /* ---- the watcher ---- */

@@ -178,6 +178,7 @@ int ash__access_changed(ash_command *c, ash_error *err)
     if (!c->server->opts.users)
         return 0;
     atomic_fetch_add(&c->server->user_changes, 1);
+    ash__users_changed();
     int rc = ash__users_any(&c->server->users, &any, err);
     if (rc == 0 && any && !atomic_load(&c->server->has_users))
         rc = ash__users_keep_secret(&c->server->users, err);

@@ -114,13 +114,13 @@ case_the_last_one_is_told() {
 
 case_other_doors_are_told_of() {
     echo x | users add bob --role read@files
-    start_server "$scratch/store" --http 127.0.0.1:0
+    start_server "$scratch/store" --nats 127.0.0.1:0
     stop_server
-    grep -q 'NATS and HTTP ask nobody' "$scratch/server.err"
+    grep -q 'NATS asks nobody' "$scratch/server.err"
     users rm bob 2>/dev/null
-    start_server "$scratch/store" --http 127.0.0.1:0
+    start_server "$scratch/store" --nats 127.0.0.1:0
     stop_server
-    fails grep -q 'ask nobody' "$scratch/server.err"
+    fails grep -q 'asks nobody' "$scratch/server.err"
 }
 
 case_typed_twice_and_not_shown() {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cmd/store/notify.h"
+#include "http/gate/gate.h"
 #include "http/log.h"
 #include "http/server.h"
 #include "http/site/site.h"
@@ -71,9 +72,8 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);
-    if (rc == 0 && ash__server_asks(started) &&
-        (s->listen[ASH_SET_NATS] != NULL || s->listen[ASH_SET_HTTP] != NULL))
-        ash__cmd_warn(s->cmd, "users are for MongoDB's drivers alone: NATS and HTTP ask nobody");
+    if (rc == 0 && ash__server_asks(started) && s->listen[ASH_SET_NATS] != NULL)
+        ash__cmd_warn(s->cmd, "users are for MongoDB's drivers and HTTP: NATS asks nobody");
     *server = started;
     return rc;
 }
@@ -144,6 +144,7 @@ static const char *const *addresses_of_nats(const void *server, size_t *count)
 
 typedef struct http_face {
     ash_http_log *log;
+    ash_gate *gate;
     ash_http_stores *stores;
     ash_site *site;
     ash_http_server *server;
@@ -155,6 +156,7 @@ static void stop_http(void *server)
     ash__http_server_stop(f->server);
     ash__site_free(f->site);
     ash__http_stores_free(f->stores);
+    ash__gate_free(f->gate);
     ash__http_log_close(f->log);
     ash__free(f);
 }
@@ -190,7 +192,11 @@ static int make_site(const ash_serving *s, http_face *f, ash_error *err)
          name != NULL && opts.host_count < ASH_SETTINGS_MAX_HOSTS;
          name = strtok_r(NULL, ",", &rest))
         hosts[opts.host_count++] = name;
-    int rc = ash__http_stores_new(s->store, &f->stores, err);
+    ash_gate_options gate = {.always = s->auth, .attempts = s->attempts};
+    int rc = ash__gate_new(s->store, &gate, &f->gate, err);
+    opts.gate = f->gate;
+    if (rc == 0)
+        rc = ash__http_stores_new(s->store, &f->stores, err);
     if (rc == 0) {
         opts.annexes = ash__http_stores_annexes(f->stores);
         rc = ash__site_new(s->store, &opts, &f->site, err);

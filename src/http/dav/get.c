@@ -43,7 +43,7 @@ static void send_names(ash_dav *dav, ash_exchange *x, const char *path)
     x->state = s;
     x->release = release;
     x->more = more;
-    if (ash_tree_list(dav->tree, path, NULL, NULL, &s->l, &err) != 0)
+    if (ash_tree_list(dav->tree, path, NULL, x->op, &s->l, &err) != 0)
         ash__answer_error(x, &err);
     else
         ash__answer_stream(x, 200, "text/plain; charset=utf-8", -1);
@@ -54,12 +54,13 @@ void ash__dav_get(ash_dav *dav, ash_exchange *x, const char *path)
     ash_error err = ASH_ERROR_INIT;
     ash_tree_entry *e = NULL;
     uint64_t moment;
-    bool known = ash__store_moment(dav->store, &moment);
+    /* What is kept was for whoever may read it: users are looked up. */
+    bool known = x->op == NULL && ash__store_moment(dav->store, &moment);
     ash_kept_file *kept =
         known && !x->target.is_folder ? ash__kept_file_find(dav->kept, path, moment) : NULL;
     if (kept != NULL) {
         ash__dav_send_kept(x, dav, kept);
-    } else if (ash__dav_lookup(dav, path, &e, &err) != 0) {
+    } else if (ash__dav_lookup(dav, x->op, path, &e, &err) != 0) {
         ash__answer_error(x, &err);
     } else if (e == NULL || (x->target.is_folder && !ash_tree_entry_is_folder(e))) {
         ash__answer_text(x, 404, "there is no %s", path);

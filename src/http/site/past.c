@@ -22,7 +22,8 @@ typedef enum past_form { NAMES, HTML, MULTISTATUS } past_form;
 typedef struct past {
     past_kind kind;
     const ash_site_mount *mount;
-    char *url; /* below the reserved name, as it came */
+    const ash_op *op; /* who asks */
+    char *url;        /* below the reserved name, as it came */
     char *path;
     int64_t at_ms;
 
@@ -80,7 +81,7 @@ static int list(past *p, ash_error *err)
     ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
     o.at_ms = p->at_ms;
     p->is_folder = true;
-    return ash_tree_list(p->mount->tree, p->path, &o, NULL, &p->listing, err);
+    return ash_tree_list(p->mount->tree, p->path, &o, p->op, &p->listing, err);
 }
 
 /* "v12-name" in the place of a file's version; 0: none. */
@@ -100,20 +101,20 @@ static int find_version(past *p, ash_error *err)
         return ash__fail(err, ASH_ENOTFOUND, "there is no %s", p->path);
     *slash = '\0';
     when.version = n;
-    return ash_tree_get(p->mount->tree, p->path[0] == '\0' ? "/" : p->path, &when, NULL, &p->entry,
+    return ash_tree_get(p->mount->tree, p->path[0] == '\0' ? "/" : p->path, &when, p->op, &p->entry,
                         err);
 }
 
 static int find_in_versions(past *p, ash_error *err)
 {
-    if (ash__dav_lookup(p->mount->dav, p->path, &p->entry, err) != 0)
+    if (ash__dav_lookup(p->mount->dav, p->op, p->path, &p->entry, err) != 0)
         return err->code;
     if (p->entry == NULL)
         return find_version(p, err);
     if (ash_tree_entry_is_folder(p->entry))
         return list(p, err);
     p->is_folder = p->of_versions = true;
-    return ash_tree_history(p->mount->tree, p->path, 0, NULL, &p->listing, err);
+    return ash_tree_history(p->mount->tree, p->path, 0, p->op, &p->listing, err);
 }
 
 static int find_in_trash(past *p, ash_error *err)
@@ -122,14 +123,14 @@ static int find_in_trash(past *p, ash_error *err)
     bson_value_t id = {.value_type = BSON_TYPE_OID};
     if (strcmp(p->path, "/") == 0) {
         p->is_folder = true;
-        return ash_tree_trash(p->mount->tree, "/", 0, NULL, &p->listing, err);
+        return ash_tree_trash(p->mount->tree, "/", 0, p->op, &p->listing, err);
     }
     if (strlen(p->path) > 25 && p->path[25] == '-')
         memcpy(hex, p->path + 1, 24);
     if (!bson_oid_is_valid(hex, strlen(hex)))
         return ash__fail(err, ASH_ENOTFOUND, "nothing of that name is in the trash");
     bson_oid_init_from_string(&id.value.v_oid, hex);
-    int rc = ash_tree_get_by_id(p->mount->tree, &id, 0, NULL, &p->entry, err);
+    int rc = ash_tree_get_by_id(p->mount->tree, &id, 0, p->op, &p->entry, err);
     /* An id is found wherever it lies. */
     if (rc == 0 && !ash_tree_entry_has_path(p->entry))
         rc = ash__fail(err, ASH_ENOTFOUND, "this tree's trash has no such entry");
@@ -144,7 +145,7 @@ static int find_at(past *p, ash_error *err)
 {
     ash_tree_when when = ASH_TREE_WHEN_INIT;
     when.at_ms = p->at_ms;
-    int rc = ash_tree_get(p->mount->tree, p->path, &when, NULL, &p->entry, err);
+    int rc = ash_tree_get(p->mount->tree, p->path, &when, p->op, &p->entry, err);
     return rc == 0 && ash_tree_entry_is_folder(p->entry) ? list(p, err) : rc;
 }
 
@@ -318,16 +319,16 @@ static int restore(const past *p, const char *to, const ash_dav_guard *g, ash_er
     ash_tree *tree = p->mount->tree;
     o.fence = g->fence;
     if (p->kind == TRASH)
-        return ash_tree_undelete(tree, ash_tree_entry_id(p->entry), to, &o, NULL, NULL, err);
+        return ash_tree_undelete(tree, ash_tree_entry_id(p->entry), to, &o, p->op, NULL, err);
     o.replace = true;
     o.recursive = true;
     when.at_ms = p->at_ms;
     if (p->kind == VERSIONS) {
         when.version = ash_tree_entry_version(p->entry);
         if (strcmp(p->path, to) == 0)
-            return ash_tree_restore(tree, to, when.version, &o, NULL, NULL, err);
+            return ash_tree_restore(tree, to, when.version, &o, p->op, NULL, err);
     }
-    return ash_tree_copy(tree, p->path, &when, to, &o, NULL, NULL, err);
+    return ash_tree_copy(tree, p->path, &when, to, &o, p->op, NULL, err);
 }
 
 static void answer_restore(past *p, ash_exchange *x)
@@ -396,13 +397,14 @@ static void begin(ash_site *s, ash_exchange *x, past_kind kind, const char *rest
     past *p = ash__new(past);
     *p = (past){.kind = kind,
                 .mount = m,
+                .op = x->op,
                 .url = ash__strdup(x->target.path),
                 .path = ash__strdup(path),
                 .at_ms = at_ms};
     x->state = p;
     x->release = release;
     if (find[kind](p, &err) != 0)
-        ash__answer_error(x, &err);
+        ash__site_answer_look(x, path, &err);
     else
         answer(p, x);
 }

@@ -132,7 +132,7 @@ static void read_shared(const ash_shared *s, ash_exchange *x)
 {
     ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
-    int rc = ash__dav_lookup(s->mount->dav, s->path, &e, &err);
+    int rc = ash__dav_lookup(s->mount->dav, NULL, s->path, &e, &err);
     if (rc != 0)
         ash__shared_answer_failure(x, ash__status_of(rc));
     else if (e == NULL || !ash__shared_stays(s))

@@ -108,7 +108,7 @@ static bool check_place(ash_site *s, ash_exchange *x, const ash_site_upload *u)
     ash_error err = ASH_ERROR_INIT;
     const ash_site_mount *m = ash__site_upload_mount(s, u);
     if (ash__dav_guard(m->dav, x, u->path, ASH_GUARD_BYTES, &g)) {
-        if (ash__dav_lookup_parent(m->dav, u->path, &folder, &err) != 0)
+        if (ash__dav_lookup_parent(m->dav, x->op, u->path, &folder, &err) != 0)
             ash__answer_error(x, &err);
         else if (folder == NULL)
             ash__answer_text(x, 409, "the folder that %s would lie in is not there", u->path);
