@@ -187,7 +187,7 @@ static void new_request(ash_http_connection *c, size_t bytes)
                           .id = r->id,
                           .method = "-",
                           .service = s->ctx,
-                          .is_private = is_local(&c->peer),
+                          .is_private = is_local(&c->peer) || c->peer.stream.is_private,
                           .wake = wake,
                           .wake_ctx = &c->peer};
     atomic_fetch_add(&s->counts.in_flight, 1);
@@ -457,7 +457,7 @@ static void leave(ash_peer *p)
 const ash_face ash__http_face = {.name = "http",
                                  .port = 8080,
                                  .peer_bytes = sizeof(ash_http_connection),
-                                 .no_users = "clients are not authenticated",
+                                 .no_users = "clients may not have to sign in, or can be overheard",
                                  .no_place = "HTTP/1.1 503 Service Unavailable\r\n"
                                              "Retry-After: 1\r\nContent-Length: 0\r\n"
                                              "Connection: close\r\n\r\n",
