@@ -314,6 +314,30 @@ def case_cursors_and_sessions_are_ones_own():
     assert [op["client"] for op in bob.admin.command("currentOp", **{"$ownOps": True})["inprog"]]
 
 
+def case_joins_are_judged_again():
+    """A cursor that reads another collection ends with the right to read that."""
+    root = make_root()
+    root.files.c.insert_many([{"n": n} for n in range(300)])
+    root.files.d.insert_many([{"n": n, "secret": n} for n in range(300)])
+    for coll in ("c", "d"):
+        root.files.command("createRole", "look_" + coll, roles=[], privileges=[
+            {"resource": {"db": "files", "collection": coll}, "actions": ["find"]}])
+    lookup = {"$lookup": {"from": "d", "localField": "n", "foreignField": "n", "as": "d"}}
+    for number, stage in enumerate((lookup, {"$unionWith": {"coll": "d", "pipeline": []}},
+                                    {"$lookup": {"from": "c", "pipeline": [{"$limit": 1}, {"$unionWith": "d"}], "as": "d"}})):
+        name = f"joins{number}"
+        root.files.command("createUser", name, pwd="pencil", roles=["look_c", "look_d"])
+        ann = connect(name, authSource="files")
+        plain = ann.files.c.aggregate([{"$match": {}}], batchSize=2)
+        cursor = ann.files.c.aggregate([stage], batchSize=2)
+        for _ in range(4):
+            next(cursor)
+        root.files.command("revokeRolesFromUser", name, roles=["look_d"])
+        # Of the batch before one may be left.
+        assert code_of(lambda: [next(cursor) for _ in range(4)]) == UNAUTHORIZED, stage
+        assert len(list(plain)) == 300
+
+
 def case_streams_tell_nothing_of_users():
     root = make_root()
     root.admin.command("createUser", "ann", pwd="pencil", roles=["read", "readAnyDatabase"])
