@@ -7,6 +7,7 @@
  *   admin.system.users  {_id: "DB.NAME", userId: UUID, user, db, mechanisms: […],
  *                        credentials: {"SCRAM-SHA-256": {iterationCount, salt, storedKey,
  *                        serverKey}, …}, customData?, roles: [{role, db}, …],
+ *                        authenticationRestrictions?: [{clientSource?, serverAddress?}, …],
  *                        limits?: {connections, operations, bytes} (usage.h; Ashlar's own)}
  *   admin.system.roles  {_id: "DB.NAME", role, db, privileges: [{resource, actions}, …],
  *                        roles: [{role, db}, …]}
@@ -71,6 +72,7 @@ typedef struct ash_user_change {
     const ash_doc *privileges;  /* of a role; NULL: stays */
     const ash_doc *custom_data; /* NULL: stays */
     const ash_doc *mechanisms;  /* array of names; NULL: all, or as before */
+    const ash_doc *origins;     /* authenticationRestrictions (origin.h); NULL: stays */
 } ash_user_change;
 
 /* ASH_EEXISTS (51003, 51002); ASH_ENOTFOUND (31) for a role that is not there; ASH_EINVAL (2, 80).

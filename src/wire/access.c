@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/ops.h"
+#include "user/origin.h"
 #include "wire/command.h"
 
 #include <string.h>
@@ -127,7 +128,9 @@ static int learn(ash_connection *c, const char *user, const char *db, bool again
         return rc;
     ash_doc found = ash__doc_from_bson(&doc);
     user_id_of(found, user_id);
-    if (again && memcmp(user_id, a->user_id, sizeof user_id) != 0)
+    if (!ash__origins_admit(found, c->peer.remote, c->peer.local))
+        rc = ash__fail(err, ASH_ENOTFOUND, "the user may not sign in from there");
+    if (rc == 0 && again && memcmp(user_id, a->user_id, sizeof user_id) != 0)
         rc = ash__fail(err, ASH_ENOTFOUND, "it is another user of the same name");
     if (rc == 0)
         rc = ash__roles_resolve(&c->server->users, roles_of(found), &privileges, NULL, err);
@@ -154,6 +157,19 @@ static int learn(ash_connection *c, const char *user, const char *db, bool again
     c->principal.roles = &a->roles;
     bson_destroy(&doc);
     return 0;
+}
+
+bool ash__access_may_come(ash_connection *c, const char *user, const char *db, ash_error *err)
+{
+    ash_user_id id = {&ash__user_kind, user, db};
+    bson_t doc;
+    if (ash__user_find(&c->server->users, &id, &doc, err) != 0)
+        return false;
+    bool may = ash__origins_admit(ash__doc_from_bson(&doc), c->peer.remote, c->peer.local);
+    bson_destroy(&doc);
+    if (!may)
+        ash__fail(err, ASH_EACCES, "the user may not sign in from there");
+    return may;
 }
 
 int ash__access_sign_in(ash_connection *c, const char *user, const char *db, ash_error *err)

@@ -57,6 +57,9 @@ void ash__access_init(struct ash_connection *c);
 void ash__access_release(struct ash_connection *c);
 void ash__access_end_exchange(ash_access *a);
 
+/* May it sign in from there?  Asked before a proof is acknowledged. */
+bool ash__access_may_come(struct ash_connection *c, const char *user, const char *db,
+                          ash_error *err);
 /* The user has proved who it is.  ASH_EACCES (18) when it is gone meanwhile, ASH_EBUSY (462) when
  * it has as many connections as it may. */
 int ash__access_sign_in(struct ash_connection *c, const char *user, const char *db, ash_error *err);

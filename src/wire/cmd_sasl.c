@@ -171,6 +171,8 @@ static int prove(ash_command *c, ash_error *err)
     if (!a->scram_known)
         rc = ash__fail(&why, ASH_EACCES, "there is no such user, or not with %s",
                        ash__scram_name(a->scram.mechanism));
+    if (rc == 0 && !ash__access_may_come(c->connection, a->scram.user, a->scram_db, &why))
+        rc = ASH_EACCES;
     if (rc != 0) {
         ash__free(answer);
         return fail_sign_in(c, &attempt, &why, err);

@@ -38,9 +38,11 @@ static void add_user_fields(listing *l, ash_doc doc)
     ash_builder *b = &l->c->reply->body;
     bool credentials = ash__arg_bool(l->c, "showCredentials", false);
     bool custom = ash__arg_bool(l->c, "showCustomData", true);
+    bool origins = ash__arg_bool(l->c, "showAuthenticationRestrictions", false);
     for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);)
         if ((credentials || strcmp(it.name, "credentials") != 0) &&
-            (custom || strcmp(it.name, "customData") != 0))
+            (custom || strcmp(it.name, "customData") != 0) &&
+            (origins || strcmp(it.name, "authenticationRestrictions") != 0))
             ash__builder_element(b, &it);
 }
 

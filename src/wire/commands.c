@@ -214,7 +214,7 @@ static const ash_wire_command_info commands[] = {
             ARGS({"privileges", ARRAY}, {"roles", ARRAY}, {"authenticationRestrictions", ARRAY}),
             USERS, ash__run_create_role, OWN(ash__need_create_role), NO_RESTRICTIONS),
     COMMAND("createUser", NULL, ARGS(USER_ARGS), USERS | SECRET, ash__run_create_user,
-            OWN(ash__need_create_user), NO_RESTRICTIONS),
+            OWN(ash__need_create_user), NULL),
     COMMAND(
         "currentOp", NULL, NO_ARGS, ADMIN | LENIENT, ash__run_current_op, OWN(ash__need_current_op),
         "filters besides are ignored; `validate`, `compact` and the work of the command tell `msg` "
@@ -345,7 +345,7 @@ static const ash_wire_command_info commands[] = {
             ARGS({"privileges", ARRAY}, {"roles", ARRAY}, {"authenticationRestrictions", ARRAY}),
             USERS, ash__run_update_role, OWN(ash__need_create_role), NO_RESTRICTIONS),
     COMMAND("updateUser", NULL, ARGS(USER_ARGS), USERS | SECRET, ash__run_update_user,
-            OWN(ash__need_update_user), NO_RESTRICTIONS),
+            OWN(ash__need_update_user), NULL),
     COMMAND("usersInfo", NULL,
             ARGS({"showCredentials", BOOL}, {"showCustomData", BOOL}, {"showPrivileges", BOOL},
                  {"showAuthenticationRestrictions", BOOL}),

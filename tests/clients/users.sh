@@ -74,6 +74,7 @@ case_a_stop_does_not_wait_for_who_waits() {
     kill $waiting
 }
 
+case_origins() { attack origins; }
 case_limits_of_a_user() {
     for user in bob carl; do
         echo pencil | "$ASHLAR" -s "$scratch/limits" user add "$user" --role root

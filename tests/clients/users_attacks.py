@@ -411,6 +411,42 @@ def case_wait():
     time.sleep(20)
 
 
+def case_origins():
+    root = make_root()
+    near = [{"clientSource": ["127.0.0.2", "::1"], "serverAddress": ["127.0.0.0/8"]}]
+    root.admin.command("createUser", "ann", pwd="pencil", roles=["root"], authenticationRestrictions=near)
+    knows("127.0.0.2", "ann")
+    # The right password from elsewhere is as wrong as another one, also before the last, empty step.
+    exchange = Exchange(Raw("127.0.0.3"), "ann", "pencil")
+    reply = exchange.raw.run({"saslStart": 1, "mechanism": "SCRAM-SHA-256", "payload": ("n,," + exchange.bare).encode()})
+    exchange.first = reply["payload"].decode()
+    exchange.parts = dict(part.split("=", 1) for part in exchange.first.split(","))
+    right = exchange.proceed(exchange.last())
+    wrong = Exchange(Raw("127.0.0.3"), "ann", "x").whole()
+    for answer in (right, wrong):
+        answer.pop("$clusterTime"), answer.pop("operationTime")
+    assert failed(right) and right == wrong, (right, wrong)
+    # They hold for who is there already.
+    raw = Raw("127.0.0.2")
+    assert Exchange(raw, "ann", "pencil").whole()["done"]
+    assert raw.run({"count": "c"}, "files")["ok"] == 1
+    root.admin.command("updateUser", "ann", authenticationRestrictions=[{"clientSource": ["127.0.0.3"]}])
+    assert raw.run({"count": "c"}, "files")["code"] == UNAUTHORIZED
+    knows("127.0.0.3", "ann")
+    shown = root.admin.command("usersInfo", "ann", showAuthenticationRestrictions=True)["users"][0]
+    assert shown["authenticationRestrictions"] == [{"clientSource": ["127.0.0.3"]}]
+    assert "authenticationRestrictions" not in root.admin.command("usersInfo", "ann")["users"][0]
+    root.admin.command("updateUser", "ann", authenticationRestrictions=[])
+    knows("127.0.0.4", "ann")
+    for what in ([{"clientSource": ["localhost"]}], [{}], [{"from": ["127.0.0.1"]}], [{"clientSource": "127.0.0.1"}]):
+        try:
+            root.admin.command("updateUser", "ann", authenticationRestrictions=what)
+        except pymongo.errors.OperationFailure as error:
+            assert error.code == 2, error
+        else:
+            raise AssertionError(what)
+
+
 def case_limits_of_a_user():
     """Set by the command beside: bob has two connections and 50 operations a second, carl 100,000 bytes."""
     first, second = sign_in("bob"), sign_in("bob")
