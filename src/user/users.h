@@ -103,7 +103,10 @@ int ash__user_set_limits(ash_users *u, const ash_user_id *id, const struct ash_l
 int ash__roles_resolve(ash_users *u, ash_doc roles, ash_privileges *out, ash_builder *all,
                        ash_error *err);
 
-/* All in a database (NULL: all), in the order of their _id; *out is yours. */
+/* Those of a database (NULL: all) that match, in the order of their _id; *out is yours. */
+int ash__user_each_matching(ash_users *u, const ash_user_kind *kind, const char *db, ash_doc filter,
+                            ash_cursor **out, ash_error *err);
+/* All of them. */
 int ash__user_each(ash_users *u, const ash_user_kind *kind, const char *db, ash_cursor **out,
                    ash_error *err);
 

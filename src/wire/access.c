@@ -252,6 +252,16 @@ bool ash__may_cluster(const ash_command *c, ash_actions actions)
            ash__privileges_allow_cluster(&c->connection->access.privileges, actions);
 }
 
+bool ash__may_any(const ash_command *c, const char *db, const char *coll)
+{
+    if (free_to_all(c))
+        return true;
+    for (ash_actions left = ASH_ACTIONS_ALL; left != 0; left &= left - 1)
+        if (ash__privileges_allow(&c->connection->access.privileges, db, coll, left & -left))
+            return true;
+    return false;
+}
+
 bool ash__may_reach(const ash_command *c, const char *db)
 {
     return free_to_all(c) ||

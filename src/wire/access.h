@@ -86,6 +86,7 @@ int ash__access_check(struct ash_command *c, ash_error *err);
 bool ash__may(const struct ash_command *c, const char *db, const char *coll, ash_actions actions);
 bool ash__may_cluster(const struct ash_command *c, ash_actions actions);
 bool ash__may_reach(const struct ash_command *c, const char *db); /* anything in it */
+bool ash__may_any(const struct ash_command *c, const char *db, const char *coll); /* any action */
 /* May nobody but the first user be made, from this machine? */
 bool ash__access_is_first(const struct ash_command *c);
 /* "not authorized on DB to execute command { NAME: … }", 13. */

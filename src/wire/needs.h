@@ -15,6 +15,7 @@ int ash__need_drop_database(ash_command *c, ash_error *err);
 int ash__need_explain(ash_command *c, ash_error *err);
 int ash__need_filemd5(ash_command *c, ash_error *err);
 int ash__need_get_more(ash_command *c, ash_error *err);
+int ash__need_list_collections(ash_command *c, ash_error *err);
 int ash__need_modify(ash_command *c, ash_error *err);
 int ash__need_rename(ash_command *c, ash_error *err);
 int ash__need_update(ash_command *c, ash_error *err);

@@ -30,6 +30,7 @@ case_nothing_before_signing_in() { fresh nothing_before_signing_in; }
 case_changes_count_at_once() { fresh changes_count_at_once; }
 case_cursors_and_sessions_are_ones_own() { fresh cursors_and_sessions_are_ones_own; }
 case_joins_are_judged_again() { fresh joins_are_judged_again; }
+case_ones_own_collections_are_listed() { fresh ones_own_collections_are_listed; }
 case_streams_tell_nothing_of_users() { fresh streams_tell_nothing_of_users; }
 case_own_password_and_no_more() { fresh own_password_and_no_more; }
 case_mechanisms() { fresh mechanisms; }
