@@ -143,6 +143,7 @@ static int learn(ash_connection *c, const char *user, const char *db, bool again
     }
     char *user_copy = ash__strdup(user), *db_copy = ash__strdup(db);
     ash__access_sign_out(c);
+    a->has_failed = false;
     a->user = user_copy;
     a->db = db_copy;
     a->privileges = privileges;

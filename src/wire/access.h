@@ -33,6 +33,7 @@ typedef struct ash_who {
 
 typedef struct ash_access {
     bool is_owner;
+    bool has_failed; /* to sign in, and has not since: others come first where places are few */
     /* Who has signed in: */
     char *user; /* NULL: nobody */
     char *db;

@@ -41,7 +41,8 @@ static int fail_sign_in(ash_command *c, const ash_attempt *attempt, const ash_er
                         ash_error *err)
 {
     int64_t skipped = 0;
-    const ash_access *a = &c->connection->access;
+    ash_access *a = &c->connection->access;
+    a->has_failed = true;
     if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped)) {
         log_failure(c, a->scram.user, why->text, skipped);
         ash__wire_audit_sign_in(c, a->scram.user, a->scram_db, ASH_MONGO_AUTHENTICATION_FAILED,

@@ -59,6 +59,11 @@ case_who_waits_has_no_place_to_keep() {
     $python "$here/users_attacks.py" "$server_address" who_waits_has_no_place_to_keep
     stop_server
 }
+case_who_failed_has_no_place_to_keep() {
+    start_server "$scratch/failed" --max-connections 8
+    $python "$here/users_attacks.py" "$server_address" who_failed_has_no_place_to_keep
+    stop_server
+}
 case_a_stop_does_not_wait_for_who_waits() {
     start_server "$scratch/stop"
     $python "$here/users_attacks.py" "$server_address" wait >"$scratch/wait.out" &

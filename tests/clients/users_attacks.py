@@ -397,11 +397,26 @@ def wait_for_judgement(count, home="127.0.0.2"):
 
 def case_who_waits_has_no_place_to_keep():
     make_root().close()
+    knows("127.0.0.1")
     waiting = wait_for_judgement(8)
     time.sleep(0.7)
     for _ in range(4):
         knows("127.0.0.1")
     assert len(waiting) == 8
+
+
+def case_who_failed_has_no_place_to_keep():
+    make_root().close()
+    knows("127.0.0.1")
+    failures = []
+    for n in range(8):
+        exchange = Exchange(Raw(f"127.0.1.{n + 1}"), f"user{n}", "x")
+        assert failed(exchange.whole())
+        failures.append(exchange)
+    time.sleep(0.7)
+    for _ in range(4):
+        knows("127.0.0.1")
+    assert len(failures) == 8
 
 
 def case_wait():
