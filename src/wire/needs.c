@@ -89,6 +89,17 @@ int ash__need_rename(ash_command *c, ash_error *err)
                    : rc;
 }
 
+/* Whoever may not list them all gets the names of those that are its own to do something with, if
+ * that is what it asks for. */
+int ash__need_list_collections(ash_command *c, ash_error *err)
+{
+    if (ash__may(c, c->db, "", ASH_CAN(LIST_COLLECTIONS)))
+        return 0;
+    bool own = ash__arg_bool(c, "nameOnly", false) &&
+               ash__arg_bool(c, "authorizedCollections", false) && ash__may_reach(c, c->db);
+    return own ? 0 : ash__deny(c, err);
+}
+
 /* With admin the users would go, and the door would be open. */
 int ash__need_drop_database(ash_command *c, ash_error *err)
 {

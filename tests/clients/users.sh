@@ -29,6 +29,8 @@ case_commands_by_roles() { fresh commands_by_roles; }
 case_nothing_before_signing_in() { fresh nothing_before_signing_in; }
 case_changes_count_at_once() { fresh changes_count_at_once; }
 case_cursors_and_sessions_are_ones_own() { fresh cursors_and_sessions_are_ones_own; }
+case_joins_are_judged_again() { fresh joins_are_judged_again; }
+case_ones_own_collections_are_listed() { fresh ones_own_collections_are_listed; }
 case_streams_tell_nothing_of_users() { fresh streams_tell_nothing_of_users; }
 case_own_password_and_no_more() { fresh own_password_and_no_more; }
 case_mechanisms() { fresh mechanisms; }
@@ -57,6 +59,11 @@ case_who_waits_has_no_place_to_keep() {
     $python "$here/users_attacks.py" "$server_address" who_waits_has_no_place_to_keep
     stop_server
 }
+case_who_failed_has_no_place_to_keep() {
+    start_server "$scratch/failed" --max-connections 8
+    $python "$here/users_attacks.py" "$server_address" who_failed_has_no_place_to_keep
+    stop_server
+}
 case_a_stop_does_not_wait_for_who_waits() {
     start_server "$scratch/stop"
     $python "$here/users_attacks.py" "$server_address" wait >"$scratch/wait.out" &
@@ -73,6 +80,7 @@ case_a_stop_does_not_wait_for_who_waits() {
     kill $waiting
 }
 
+case_origins() { attack origins; }
 case_limits_of_a_user() {
     for user in bob carl; do
         echo pencil | "$ASHLAR" -s "$scratch/limits" user add "$user" --role root
