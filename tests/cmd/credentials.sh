@@ -12,41 +12,30 @@ stores=$XDG_CONFIG_HOME/ashlar/stores
 "$ASHLAR" -s nats://127.0.0.1:1 ls >/dev/null 2>&1
 "$ASHLAR" -s mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=1 ls 2>&1 | grep -q 'lacks' && skip_all 'built without libmongoc'
 
-# A certificate authority, a server's certificate and key by it.
-authority() { # FOLDER
-    mkdir -p "$1"
-    (
-        cd "$1"
-        new='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'
-        # shellcheck disable=SC2086 # words
-        openssl req -x509 $new -keyout ca.key -out ca.pem -days 2 -subj /CN=ca
-        # shellcheck disable=SC2086
-        openssl req $new -keyout server.key -out server.csr -subj /CN=localhost
-        echo 'subjectAltName=DNS:localhost,IP:127.0.0.1' >names
-        openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.pem
-        cat server.key server.pem >both.pem
-        openssl rsa -in server.key -aes128 -passout pass:kept4me -out locked.key || openssl ec -in server.key -aes128 -passout pass:kept4me -out locked.key
-        cat locked.key server.pem >locked.pem
-    ) >"$1/log" 2>&1
-}
+. "$here/authority.sh"
 
 # One server for all cases, and TLS before it.
 start_server "$scratch/store" --auth || exit 1
 address=$server_address
-printf 'p@/:%%\n' | "$ASHLAR" -s "$scratch/store" user add ann --role readWrite@files --role read@other || exit 1
-printf 'crayon\n' | "$ASHLAR" -s "$scratch/store" user add ben --db files --role readWrite || exit 1
+printf 'p@/:%%\n' | "$ASHLAR" -s "$scratch/store" user add ann --role readWrite@files --role read@other >/dev/null || exit 1
+printf 'crayon\n' | "$ASHLAR" -s "$scratch/store" user add ben --db files --role readWrite >/dev/null || exit 1
 ann=ann:p%40%2F%3A%25
 authority "$scratch/tls"
-python3 "$here/tls_relay.py" "$address" "$scratch/tls/both.pem" >"$scratch/relay" 2>"$scratch/relay.err" &
-echo $! >>"$scratch/pids"
-tries=0
-while [ ! -s "$scratch/relay" ] && [ $tries -lt 100 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
-tls=$(cat "$scratch/relay")
+# relayed PEM: sets $tls, where the server is behind TLS.
+relayed() {
+    rm -f "$scratch/relay"
+    python3 "$here/tls_relay.py" "$address" "$1" >"$scratch/relay" 2>"$scratch/relay.err" &
+    echo $! >>"$scratch/pids"
+    tries=0
+    while [ ! -s "$scratch/relay" ] && [ $tries -lt 100 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    tls=$(cat "$scratch/relay")
+}
+relayed "$scratch/tls/both.pem"
 echo hello >"$scratch/hello"
-"$ASHLAR" -s "mongodb://$ann@$address/files?authSource=admin" put "$scratch/hello" hello || exit 1
+"$ASHLAR" -s "mongodb://$ann@$address/files?authSource=admin" put "$scratch/hello" hello >/dev/null || exit 1
 
 # says STATUS TEXT URI: what it fails with; nothing of a password, also with -vv and as JSON.
 says() {
@@ -129,6 +118,13 @@ case_tls_that_cannot_be() {
     says 1 'or the key.s password is wrong' "mongodb://ann:s3cr3t@$tls/?tls=true&tlsCertificateKeyFile=$scratch/tls/locked.pem&tlsCertificateKeyFilePassword=s3cr3t"
     says 1 'wants TLS' "mongodb://ann:s3cr3t@$tls/?serverSelectionTimeoutMS=1000"
     says 1 'may not speak TLS' "mongodb://ann:s3cr3t@$address/?tls=true&serverSelectionTimeoutMS=1000&connectTimeoutMS=500"
+}
+
+case_a_certificate_of_another_host() {
+    authority "$scratch/elsewhere" DNS:elsewhere.example
+    relayed "$scratch/elsewhere/both.pem"
+    says 1 'certificate verify failed\|TLS handshake failed\|hostname' "mongodb://ann:s3cr3t@$tls/?tls=true&tlsCAFile=$scratch/elsewhere/ca.pem&serverSelectionTimeoutMS=1000"
+    [ "$("$ASHLAR" -s "mongodb://$ann@$tls/files?authSource=admin&tls=true&tlsCAFile=$scratch/elsewhere/ca.pem&tlsAllowInvalidHostnames=true" cat hello)" = hello ]
 }
 
 case_nobody_there() {
