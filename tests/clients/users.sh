@@ -38,6 +38,12 @@ case_users_and_roles_are_shown() { fresh users_and_roles_are_shown; }
 case_who_may_see_what_databases() { fresh who_may_see_what_databases; }
 case_the_first_user_closes_the_door() { fresh the_first_user_closes_the_door --auth; }
 
+beyond() {
+    start_server "$scratch/$1"
+    $python "$here/users_beyond.py" "$server_address" "$1"
+    stop_server
+}
+
 case_replays() { attack replays; }
 case_steps_out_of_order() { attack steps_out_of_order; }
 case_channel_binding_flags() { attack channel_binding_flags; }
@@ -48,6 +54,21 @@ case_other_ways_to_ask() { attack other_ways_to_ask; }
 case_strangers_fill_no_tables() { attack strangers_fill_no_tables; }
 case_passwords_are_not_shown() { attack passwords_are_not_shown; }
 case_names_that_would_forge_a_log() { attack names_that_would_forge_a_log; }
+
+case_roles_and_privileges_given_twice() { beyond roles_and_privileges_given_twice; }
+case_users_looked_at_twice() { beyond users_looked_at_twice; }
+case_options_given_twice() { beyond options_given_twice; }
+case_another_database_is_said() { beyond another_database_is_said; }
+case_renamed_into_what_may_be_read() { beyond renamed_into_what_may_be_read; }
+case_by_views() { beyond by_views; }
+case_users_collections() { beyond users_collections; }
+case_names_that_look_like_others() { beyond names_that_look_like_others; }
+case_cursors_after_what_was_taken() { beyond cursors_after_what_was_taken; }
+case_another_users_session() { beyond another_users_session; }
+case_operations_of_others() { beyond operations_of_others; }
+case_transactions_ask_for_each_operation() { beyond transactions_ask_for_each_operation; }
+case_who_was_somebody_else() { beyond who_was_somebody_else; }
+case_indexes_and_validators_tell_nothing() { beyond indexes_and_validators_tell_nothing; }
 
 case_guessing_is_slowed() {
     attack guessing_is_slowed
