@@ -22,12 +22,12 @@ def json_reply(text, schema):
 
 
 def errors(*statuses, content=None):
-    texts = {400: "a parameter that cannot be", 403: "not let in", 404: "nothing of that name", 405: "no such method here",
+    texts = {400: "a parameter that cannot be", 401: "who asks is not known", 403: "not let in", 404: "nothing of that name", 405: "no such method here",
              409: "it is there already, or stands otherwise", 412: "a condition does not hold", 413: "too long",
              415: "not of a type that is taken", 416: "no such range", 423: "locked", 500: "damaged", 501: "not to be had here",
              503: "not now", 507: "full"}
     content = content or {"application/json": {"schema": ERROR}}
-    return {str(status): reply(texts[status], content) for status in statuses}
+    return {str(status): reply(texts[status], content) for status in sorted({401, *statuses})}
 
 
 def query(name, schema=None, required=False, text=None):
@@ -174,7 +174,9 @@ DESCRIPTION = {
     "info": {"title": "Ashlar by HTTP", "version": "0.1.0", "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
              "description": "Trees, buckets and object stores, besides WebDAV; docs/HTTP.md tells of them."},
     "paths": PATHS,
-    "components": {"schemas": {
+    "security": [{}, {"password": []}],
+    "components": {"securitySchemes": {
+        "password": {"type": "http", "scheme": "basic", "description": "where the store has users"}}, "schemas": {
         "Error": {"type": "object", "required": ["error"], "properties": {"error": {"type": "object", "required": ["code", "status", "text"], "properties": {
             "code": {"type": "string"}, "status": {"type": "integer"}, "text": {"type": "string"}}}}},
         "Entry": {"type": "object", "required": ["name", "path", "folder", "version"], "properties": {

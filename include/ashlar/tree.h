@@ -174,7 +174,8 @@ typedef struct ash_tree_list_options {
 } ash_tree_list_options;
 #define ASH_TREE_LIST_OPTIONS_INIT ASH_OPTIONS_INIT(ash_tree_list_options)
 
-/* What lies in a folder, by name, byte by byte.  *out is yours: ash_tree_listing_free(). */
+/* What lies in a folder, by name, byte by byte; for a principal, without what it may not read.  *out
+ * is yours: ash_tree_listing_free(). */
 int ash_tree_list(ash_tree *tree, const char *path, const ash_tree_list_options *opts,
                   const ash_op *op, ash_tree_listing **out, ash_error *err);
 /* Borrowed until the next call on the listing; NULL at the end.  ASH_ECORRUPT: an entry that cannot
@@ -414,7 +415,8 @@ typedef enum ash_tree_right {
     ASH_TREE_ENTER = 4 /* v7files' `open`: pass through a folder */
 } ash_tree_right;
 
-/* acl: {read: [roles], write: [roles], open: [roles]}; a list that is missing lets nobody; NULL:
+/* acl: {read: [...], write: [...], open: [...]} of roles, and of users as "user:NAME" (of the database
+ * admin) or "user:NAME@DATABASE"; a list that is missing lets nobody; NULL:
  * none of its own, the folder's above counts.  A version, as any change; conditions, fence and
  * changed_by of the options count. */
 int ash_tree_set_acl(ash_tree *tree, const char *path, const bson_t *acl,

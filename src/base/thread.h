@@ -31,7 +31,11 @@ enum ash_lock_rank {
     ASH_RANK_ARRIVALS = 105, /* whose request came first */
     ASH_RANK_PEERS = 107,    /* net: whose turn it is */
     ASH_RANK_TURNS = 110,    /* who may answer next */
+    ASH_RANK_TLS = 112,      /* which certificate is shown */
     ASH_RANK_ATTEMPTS = 115, /* user: failed attempts to sign in */
+    ASH_RANK_USAGE = 116,    /* user: who takes what of a server */
+    ASH_RANK_PACE = 117,     /* user: what one of them takes */
+    ASH_RANK_AUDIT = 120,    /* audit: lines that wait */
     ASH_RANK_LOG = 200       /* always last */
 };
 

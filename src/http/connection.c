@@ -104,7 +104,7 @@ static void end_exchange(ash_http_connection *c)
     enter(c, stays ? ASH_PHASE_HEAD : ASH_PHASE_LINGER);
     c->answered = stays;
     if (!stays)
-        shutdown(c->peer.stream.fd, SHUT_WR);
+        ash__stream_finish(&c->peer.stream);
 }
 
 static void cut(ash_http_connection *c)
@@ -164,6 +164,13 @@ static void begin_service(ash_http_connection *c)
         s->service->begin(&r->x);
 }
 
+/* No network between the two. */
+static bool is_local(const ash_peer *peer)
+{
+    return peer->is_unix || strncmp(peer->remote, "127.", 4) == 0 ||
+           strncmp(peer->remote, "[::1]", 5) == 0;
+}
+
 static void new_request(ash_http_connection *c, size_t bytes)
 {
     ash_http_server *s = ash__http_server_of(c);
@@ -180,9 +187,16 @@ static void new_request(ash_http_connection *c, size_t bytes)
                           .id = r->id,
                           .method = "-",
                           .service = s->ctx,
+                          .is_private = is_local(&c->peer),
                           .wake = wake,
                           .wake_ctx = &c->peer};
     atomic_fetch_add(&s->counts.in_flight, 1);
+}
+
+static void enter_begun(ash_http_connection *c)
+{
+    const ash_exchange *x = &c->request->x;
+    enter(c, x->status != 0 ? ASH_PHASE_ANSWER : x->is_put_off ? ASH_PHASE_WAIT : ASH_PHASE_BODY);
 }
 
 /* A head is there, or what cannot be one. */
@@ -205,7 +219,25 @@ static void begin_exchange(ash_http_connection *c, size_t bytes)
         name_request(s, c->request);
         refuse(&c->request->x, status, why);
     }
-    enter(c, c->request->x.status != 0 ? ASH_PHASE_ANSWER : ASH_PHASE_BODY);
+    enter_begun(c);
+}
+
+/* At each turn the service is asked again. */
+static bool wait_for_service(ash_http_connection *c, unsigned *wishes)
+{
+    ash_exchange *x = &c->request->x;
+    x->is_put_off = false;
+    ash__http_server_of(c)->service->begin(x);
+    enter_begun(c);
+    if (c->phase != ASH_PHASE_WAIT) {
+        ash__peer_owes_nothing(&c->peer);
+        return true;
+    }
+    c->peer.turn_due_ms = x->due_ms;
+    /* Where places are short, it is the first to lose its own. */
+    ash__peer_owes(&c->peer);
+    *wishes = ash__stream_hung_up(&c->peer.stream) ? ASH_TURN_OVER : 0;
+    return false;
 }
 
 /* Where a head ends, or what is there cannot become one: so many bytes; else 0. */
@@ -249,9 +281,11 @@ static bool read_head(ash_http_connection *c, unsigned *wishes)
     bool idle = waiting(c) == 0;
     if (idle)
         drop_input(c);
-    *wishes = n == ASH_STREAM_WANTS_READ ? ASH_TURN_READ : ASH_TURN_OVER;
-    c->peer.turn_due_ms = c->since_ms + (idle ? o->idle_timeout_ms : o->head_timeout_ms);
-    if (ash__clock_ms() >= c->peer.turn_due_ms && *wishes == ASH_TURN_READ) {
+    *wishes = ash__turn_wish(n);
+    /* A handshake has the time of a head. */
+    bool may_rest = idle && !c->peer.stream.opening;
+    c->peer.turn_due_ms = c->since_ms + (may_rest ? o->idle_timeout_ms : o->head_timeout_ms);
+    if (ash__clock_ms() >= c->peer.turn_due_ms && *wishes != ASH_TURN_OVER) {
         atomic_fetch_add(&ash__http_server_of(c)->counts.timed_out, 1);
         *wishes = ASH_TURN_OVER;
     }
@@ -304,9 +338,9 @@ static bool receive_body(ash_http_connection *c, unsigned *wishes)
         ash__peer_owes_nothing(&c->peer);
         return true;
     }
-    *wishes = n == ASH_STREAM_WANTS_READ ? ASH_TURN_READ : ASH_TURN_OVER;
+    *wishes = ash__turn_wish(n);
     c->peer.turn_due_ms = c->since_ms + s->opts.move_timeout_ms;
-    if (ash__clock_ms() >= c->peer.turn_due_ms && *wishes == ASH_TURN_READ) {
+    if (ash__clock_ms() >= c->peer.turn_due_ms && *wishes != ASH_TURN_OVER) {
         atomic_fetch_add(&s->counts.timed_out, 1);
         *wishes = ASH_TURN_OVER;
     }
@@ -362,8 +396,7 @@ static bool linger(ash_http_connection *c, unsigned *wishes)
     if (n > 0 && ash__clock_ms() < c->peer.turn_due_ms)
         return true;
     drop_input(c);
-    *wishes = n == ASH_STREAM_WANTS_READ && ash__clock_ms() < c->peer.turn_due_ms ? ASH_TURN_READ
-                                                                                  : ASH_TURN_OVER;
+    *wishes = ash__clock_ms() < c->peer.turn_due_ms ? ash__turn_wish(n) : ASH_TURN_OVER;
     ash__peer_owes(&c->peer);
     return false;
 }
@@ -384,6 +417,8 @@ static bool step(ash_http_connection *c, unsigned *wishes)
     switch (c->phase) {
     case ASH_PHASE_HEAD:
         return read_head(c, wishes);
+    case ASH_PHASE_WAIT:
+        return wait_for_service(c, wishes);
     case ASH_PHASE_BODY:
         return read_body(c, wishes);
     case ASH_PHASE_ANSWER:

@@ -180,5 +180,9 @@ void ash__answer_error(ash_exchange *x, const ash_error *err)
             return;
         }
     }
-    ash__answer_text(x, status, "%s", err->text);
+    /* Of what a user may not see, the text would say where it is. */
+    if (err->code == ASH_EACCES && x->op != NULL)
+        ash__answer_text(x, status, "that is not allowed to this user");
+    else
+        ash__answer_text(x, status, "%s", err->text);
 }

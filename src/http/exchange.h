@@ -9,7 +9,8 @@
  * never overlap, though they come on different threads.
  *
  *     service->begin(x)   the head is there.  Answers at once, or sets x->take and x->finish and
- *                         waits for the body
+ *                         waits for the body; or sets x->is_put_off, and is called again after
+ *                         ash__exchange_wake(), or x->due_ms, and perhaps in between
  *     x->take(x, …)       a piece of the body came.  It may answer early; what still comes is then
  *                         thrown away
  *     x->finish(x)        the body is complete: answers
@@ -51,7 +52,14 @@ struct ash_exchange {
     const char *id;      /* of this request, for logs and the answer's X-Request-Id */
     int64_t body_length; /* announced; 0: none; -1: not known beforehand */
     bool is_head;
-    void *service; /* the ctx of who answers */
+    bool is_private; /* nobody between the client and this process can read or change it */
+    void *service;   /* the ctx of who answers */
+
+    /* Of who finds out who asks (http/gate). */
+    const struct ash_op *op; /* for calls that are made for the client; NULL: nobody is asked */
+    void *visitor;
+    void (*dismiss)(ash_exchange *x); /* after release(), if set */
+    bool is_put_off;
 
     /* Of who answers. */
     void *state;
@@ -61,7 +69,7 @@ struct ash_exchange {
      * that is all that tells a client that an answer is not whole. */
     int (*more)(ash_exchange *x, ash_buffer *out);
     void (*release)(ash_exchange *x);
-    int64_t due_ms; /* see ASH_MORE_LATER; monotonic, 0: no time */
+    int64_t due_ms; /* see ASH_MORE_LATER, begin(); monotonic, 0: no time */
 
     /* The answer; see below. */
     int status;         /* 0: none yet */

@@ -212,6 +212,8 @@ void ash__http_request_free(ash_http_connection *c)
         return;
     if (r->x.release != NULL)
         r->x.release(&r->x);
+    if (r->x.dismiss != NULL)
+        r->x.dismiss(&r->x);
     ash__http_target_release(&r->x.target);
     ash__buffer_release(&r->x.fields);
     ash__buffer_release(&r->x.body);

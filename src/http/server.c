@@ -50,7 +50,10 @@ int ash__http_server_start(const ash_http_service *service, void *ctx, const ash
                           .max_peers = s->opts.max_connections,
                           .seats = s->opts.threads,
                           .room_bytes = 1024 * 1024,
-                          .stop_timeout_ms = s->opts.stop_timeout_ms};
+                          .stop_timeout_ms = s->opts.stop_timeout_ms,
+                          .anywhere = s->opts.anywhere,
+                          .wrap = s->opts.wrap,
+                          .wrap_ctx = s->opts.wrap_ctx};
     ash__host_init(&s->host, &ash__http_face, s, &o);
     rc = ash__host_start(&s->host, err);
     if (rc != 0) {
@@ -62,9 +65,10 @@ int ash__http_server_start(const ash_http_service *service, void *ctx, const ash
     return 0;
 }
 
-int ash__http_server_try_addresses(const char *const *listen, size_t count, ash_error *err)
+int ash__http_server_try_addresses(const char *const *listen, size_t count, bool anywhere,
+                                   ash_error *err)
 {
-    return ash__host_try_addresses(&ash__http_face, listen, count, err);
+    return ash__host_try_addresses(&ash__http_face, listen, count, anywhere, err);
 }
 
 const char *const *ash__http_server_addresses(const ash_http_server *server, size_t *count)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 typedef struct ash_http_server ash_http_server;
+struct ash_stream;
 
 /* What happened, for /metrics; read without a lock. */
 typedef struct ash_http_counts {
@@ -46,6 +47,9 @@ typedef struct ash_http_options {
     int64_t move_timeout_ms; /* a body or an answer must move 64 KiB, or end; 0 = 60000 */
     int64_t stop_timeout_ms; /* 0 = 1000 */
     int64_t max_body_bytes;  /* 0 = 16 TiB */
+    bool anywhere;           /* as these of ash_host_options */
+    int (*wrap)(void *ctx, struct ash_stream *stream, ash_error *err);
+    void *wrap_ctx;
     void (*log)(void *ctx, const ash_http_record *record); /* any of the threads; or NULL */
     void *log_ctx;
 } ash_http_options;
@@ -58,7 +62,8 @@ typedef struct ash_http_options {
  * ash__http_server_stop().  Errors as of ash__host_start(). */
 int ash__http_server_start(const ash_http_service *service, void *ctx, const ash_http_options *opts,
                            ash_http_server **out, ash_error *err);
-int ash__http_server_try_addresses(const char *const *listen, size_t count, ash_error *err);
+int ash__http_server_try_addresses(const char *const *listen, size_t count, bool anywhere,
+                                   ash_error *err);
 const char *const *ash__http_server_addresses(const ash_http_server *server, size_t *count);
 int32_t ash__http_server_client_count(ash_http_server *server);
 /* 0: the default.  Who is connected already stays. */

@@ -20,6 +20,7 @@ struct ash_http_server {
 
 typedef enum ash_http_phase {
     ASH_PHASE_HEAD,   /* between requests, or in a head */
+    ASH_PHASE_WAIT,   /* the service has put off the request */
     ASH_PHASE_BODY,   /* somebody takes the body */
     ASH_PHASE_ANSWER, /* the answer is on its way */
     ASH_PHASE_DRAIN,  /* it was sent; what is left of the body is thrown away */

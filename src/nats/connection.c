@@ -306,7 +306,7 @@ static void linger(ash_nats_client *c)
 {
     int64_t deadline = ash__clock_deadline(LINGER_MS);
     size_t left = LINGER_BYTES, n;
-    shutdown(c->peer.stream.fd, SHUT_WR);
+    ash__stream_finish(&c->peer.stream);
     while (left > 0 && (n = ash__peer_read(&c->peer, c->block.data, ASH_BLOCK_SMALL_BYTES, deadline,
                                            &c->moved)) > 0)
         left -= n < left ? n : left;

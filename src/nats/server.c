@@ -54,7 +54,8 @@ int ash__nats_server_start(const ash_nats_service *service, void *ctx,
                           .listen_count = s->opts.listen_count,
                           .max_peers = s->opts.max_connections,
                           .room_bytes = s->opts.message_bytes,
-                          .stop_timeout_ms = s->opts.stop_timeout_ms};
+                          .stop_timeout_ms = s->opts.stop_timeout_ms,
+                          .anywhere = s->opts.anywhere};
     ash__host_init(&s->host, &ash__nats_face, s, &o);
     rc = ash__host_start(&s->host, err);
     if (rc != 0) {
@@ -66,9 +67,10 @@ int ash__nats_server_start(const ash_nats_service *service, void *ctx,
     return 0;
 }
 
-int ash__nats_server_try_addresses(const char *const *listen, size_t count, ash_error *err)
+int ash__nats_server_try_addresses(const char *const *listen, size_t count, bool anywhere,
+                                   ash_error *err)
 {
-    return ash__host_try_addresses(&ash__nats_face, listen, count, err);
+    return ash__host_try_addresses(&ash__nats_face, listen, count, anywhere, err);
 }
 
 const char *const *ash__nats_server_addresses(const ash_nats_server *server, size_t *count)

@@ -36,6 +36,7 @@ typedef struct ash_nats_server_options {
                                    clients; 0 = 256 MiB; at least 8 MiB */
     int64_t stop_timeout_ms;  /* how long a stop waits for clients to take what is for them;
                                    0 = 1000 */
+    bool anywhere;            /* as of ash_host_options */
 } ash_nats_server_options;
 #define ASH_NATS_SERVER_OPTIONS_INIT                                                               \
     {                                                                                              \
@@ -52,7 +53,8 @@ int ash__nats_server_start(const ash_nats_service *service, void *ctx,
 
 /* Would they do?  Takes each for a moment, in which nobody can connect; errors as of
  * ash__nats_server_start. */
-int ash__nats_server_try_addresses(const char *const *listen, size_t count, ash_error *err);
+int ash__nats_server_try_addresses(const char *const *listen, size_t count, bool anywhere,
+                                   ash_error *err);
 
 /* What it listens on ("127.0.0.1:4222"), with the ports really used.  Borrowed until stop. */
 const char *const *ash__nats_server_addresses(const ash_nats_server *server, size_t *count);

@@ -51,6 +51,9 @@ typedef struct ash_peer {
 
 enum { ASH_TURN_READ = 1, ASH_TURN_WRITE = 2, ASH_TURN_OVER = 4 };
 
+/* What a stream's receive or send said that moved nothing (ASH_STREAM_…), as what a turn rests for. */
+unsigned ash__turn_wish(ssize_t outcome);
+
 typedef struct ash_face {
     const char *name;     /* "mongodb" */
     uint16_t port;        /* where an address names none */

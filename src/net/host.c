@@ -133,13 +133,7 @@ static void *run(void *arg)
 {
     ash_peer *p = arg;
     ash_host *h = p->host;
-    ash_error err = ASH_ERROR_INIT;
-    /* A handshake happens here, on the peer's own thread: a slow client holds up nobody. */
-    if (h->opts.wrap == NULL || h->opts.wrap(h->opts.wrap_ctx, &p->stream, &err) == 0)
-        h->face->serve(p);
-    else
-        ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)p->id, p->remote,
-                 err.text);
+    h->face->serve(p);
     ash__host_leave(p);
     return NULL;
 }
@@ -160,6 +154,17 @@ static void read_addresses(ash_peer *p, const char *socket_path)
     len = sizeof a;
     if (getpeername(p->stream.fd, (struct sockaddr *)&a, &len) == 0)
         ash__address_text(&a, len, p->remote);
+}
+
+/* Bytes between processes of one machine need no cover. */
+static bool wrap(ash_host *h, ash_peer *p)
+{
+    ash_error err = ASH_ERROR_INIT;
+    if (h->opts.wrap == NULL || p->is_unix || h->opts.wrap(h->opts.wrap_ctx, &p->stream, &err) == 0)
+        return true;
+    ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s", (long long)p->id, p->remote,
+             err.text);
+    return false;
 }
 
 /* In plain words, which somebody who begins a handshake does not take for any. */
@@ -202,6 +207,10 @@ static void start_peer(ash_host *h, int fd, const ash_listener *at)
     }
     if (!enter(p)) {
         refuse(h, p);
+        return;
+    }
+    if (!wrap(h, p)) {
+        ash__host_leave(p);
         return;
     }
     if (h->turns != NULL) {
@@ -274,7 +283,7 @@ static void *accept_run(void *arg)
 void ash__host_init(ash_host *h, const ash_face *face, void *server, const ash_host_options *opts)
 {
     *h = (ash_host){.face = face, .server = server, .opts = *opts, .wake = {-1, -1}};
-    h->listeners.rule = (ash_listen_rule){face->port, face->no_users};
+    h->listeners.rule = (ash_listen_rule){face->port, opts->anywhere ? NULL : face->no_users};
     ash__mutex_init(&h->lock, ASH_RANK_SERVER);
     ash__cond_init(&h->all_gone);
     ash__room_init(&h->requests, (size_t)opts->room_bytes, press, h);
@@ -307,7 +316,6 @@ int ash__host_start(ash_host *h, ash_error *err)
     fcntl(h->wake[0], F_SETFD, FD_CLOEXEC);
     fcntl(h->wake[1], F_SETFD, FD_CLOEXEC);
     if (h->face->turn != NULL) {
-        ash_assert(h->opts.wrap == NULL);
         rc = ash__turns_start(h, h->opts.seats, &h->turns, err);
         if (rc != 0)
             return rc;
@@ -317,9 +325,10 @@ int ash__host_start(ash_host *h, ash_error *err)
 }
 
 int ash__host_try_addresses(const ash_face *face, const char *const *listen, size_t count,
-                            ash_error *err)
+                            bool anywhere, ash_error *err)
 {
-    ash_listeners tried = {.rule = {face->port, face->no_users}, .only_bind = true};
+    ash_listeners tried = {.rule = {face->port, anywhere ? NULL : face->no_users},
+                           .only_bind = true};
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = ash__listeners_add(&tried, listen[i], err);

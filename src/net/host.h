@@ -22,8 +22,11 @@ typedef struct ash_host_options {
     int64_t room_bytes;      /* for requests in flight, and as much for answers */
     int32_t seats;           /* threads of a face whose peers take turns */
     int64_t stop_timeout_ms; /* how long a stop waits for clients to take their last answers */
-    /* Put another stream on top of a new connection's plain one, on the peer's thread, before
-     * anything is read; NULL: nothing, as it has to be where peers take turns.  A negative ASH_E… closes the connection. */
+    /* Listen on any address, though the face asks nobody who they are or what they say can be read
+     * by others: whoever starts the host has seen to that, or was told not to. */
+    bool anywhere;
+    /* Put another stream on top of a new connection's plain one before anything is read, but for
+     * Unix sockets; NULL: nothing.  It must not wait.  A negative ASH_E… closes the connection. */
     int (*wrap)(void *ctx, ash_stream *stream, ash_error *err);
     void *wrap_ctx;
 } ash_host_options;
@@ -60,7 +63,7 @@ int ash__host_start(ash_host *h, ash_error *err);
 
 /* Would the addresses do?  Takes each for a moment, in which nobody can connect. */
 int ash__host_try_addresses(const ash_face *face, const char *const *listen, size_t count,
-                            ash_error *err);
+                            bool anywhere, ash_error *err);
 
 /* Accept nobody, interrupt what goes on, close all connections; after stop_timeout_ms also those
  * whose clients do not read.  No thread of the host is left. */

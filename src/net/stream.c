@@ -94,11 +94,23 @@ void ash__stream_shutdown(ash_stream *s, bool both)
     shutdown(s->fd, both ? SHUT_RDWR : SHUT_RD);
 }
 
+bool ash__stream_holds(const ash_stream *s)
+{
+    return s->ops->holds != NULL && s->ops->holds(s);
+}
+
+void ash__stream_finish(ash_stream *s)
+{
+    if (s->ops->finish != NULL)
+        s->ops->finish(s);
+    shutdown(s->fd, SHUT_WR);
+}
+
 /* ---- any stream ---- */
 
 bool ash__stream_wait(const ash_stream *s, int64_t timeout_ms)
 {
-    return (s->ops->holds != NULL && s->ops->holds(s)) || wait_for(s->fd, POLLIN, timeout_ms);
+    return ash__stream_holds(s) || wait_for(s->fd, POLLIN, timeout_ms);
 }
 
 unsigned ash__stream_wait_any(const ash_stream *s, unsigned wishes, int other_fd,
@@ -109,9 +121,7 @@ unsigned ash__stream_wait_any(const ash_stream *s, unsigned wishes, int other_fd
     /* Without a wish an end would end every wait, since poll() always tells of it. */
     struct pollfd p[] = {{.fd = other_fd, .events = POLLIN},
                          {.fd = events != 0 ? s->fd : -1, .events = events}};
-    unsigned held = wishes & ASH_STREAM_READABLE && s->ops->holds != NULL && s->ops->holds(s)
-                        ? ASH_STREAM_READABLE
-                        : 0;
+    unsigned held = wishes & ASH_STREAM_READABLE && ash__stream_holds(s) ? ASH_STREAM_READABLE : 0;
     if (!wait_for_all(p, 2, held != 0 ? 0 : timeout_ms))
         return held;
     unsigned over = p[1].revents & (POLLERR | POLLHUP | POLLNVAL) ? wishes : 0;

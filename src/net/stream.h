@@ -25,6 +25,8 @@ typedef struct ash_stream_ops {
     ssize_t (*send)(ash_stream *s, const struct iovec *iov, size_t count);
     /* Has it received what nobody has read, so that the descriptor does not tell?  NULL: never. */
     bool (*holds)(const ash_stream *s);
+    /* Nothing more is sent, and the peer may know.  NULL: there is nothing to tell. */
+    void (*finish)(ash_stream *s);
     void (*release)(ash_stream *s); /* its state; the descriptor is closed behind it.  NULL: none */
     /* As ash__stream_subject().  NULL: nobody has shown anything. */
     bool (*subject)(const ash_stream *s, char *out, size_t room);
@@ -32,8 +34,10 @@ typedef struct ash_stream_ops {
 
 struct ash_stream {
     const ash_stream_ops *ops;
-    int fd;      /* non-blocking */
-    void *state; /* of ops */
+    int fd;          /* non-blocking */
+    void *state;     /* of ops */
+    bool is_private; /* whoever is in between can neither read nor change it */
+    bool opening;    /* what stands on the descriptor is not agreed on yet */
 };
 
 /* A plain descriptor, which is taken over.  Who puts another stream on top replaces ops and state.
@@ -42,6 +46,12 @@ void ash__stream_init(ash_stream *s, int fd);
 void ash__stream_close(ash_stream *s);
 /* The next read finds the end; with both set, so does the next write. */
 void ash__stream_shutdown(ash_stream *s, bool both);
+
+/* Has it received what nobody has read, so that the descriptor does not tell? */
+bool ash__stream_holds(const ash_stream *s);
+
+/* Nothing more is sent: the peer finds the end behind what it has not read yet. */
+void ash__stream_finish(ash_stream *s);
 
 /* Wait until there is something to read, at most timeout_ms (< 0: forever). */
 bool ash__stream_wait(const ash_stream *s, int64_t timeout_ms);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "net/host.h"
+#include "net/seats.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
+
+/* What a seat's thread is given. */
+typedef struct chair {
+    ash_turns *turns;
+    int number;
+    pthread_t thread;
+} chair;
 
 typedef struct place {
     ash_peer *peer; /* NULL: free */
@@ -25,8 +33,9 @@ struct ash_turns {
     ash_host *host;
     int epoll;
     int end[2]; /* a pipe that ends the seats */
-    pthread_t *seats;
-    int seat_count;
+    ash_seats *seats;
+    chair *chairs;
+    int chair_count; /* whose threads run */
 
     ash_mutex lock; /* guards what follows, and the peers' turn_… */
     place *places;
@@ -119,7 +128,8 @@ static ash_peer *begin_turn(ash_turns *t, uint64_t event)
 static bool end_turn(ash_turns *t, ash_peer *p, unsigned wishes)
 {
     ash__mutex_lock(&t->lock);
-    bool again = p->turn_again;
+    /* What the stream holds already makes no event. */
+    bool again = p->turn_again || (wishes & ASH_TURN_READ && ash__stream_holds(&p->stream));
     p->turn_again = false;
     if (!again) {
         p->turn_runs = false;
@@ -153,9 +163,9 @@ static void take_turn(ash_turns *t, ash_peer *p)
     } while (!end_turn(t, p, wishes));
 }
 
-static void *sit(void *arg)
+/* false: the end. */
+static bool await_event(ash_turns *t, uint64_t *event)
 {
-    ash_turns *t = arg;
     for (;;) {
         struct epoll_event e;
         int n = epoll_wait(t->epoll, &e, 1, -1);
@@ -163,12 +173,34 @@ static void *sit(void *arg)
             ash__clock_sleep_ms(10);
         if (n <= 0)
             continue;
-        if (e.data.u64 == end_event)
-            return NULL;
-        ash_peer *p = begin_turn(t, e.data.u64);
-        if (p != NULL)
-            take_turn(t, p);
+        *event = e.data.u64;
+        return e.data.u64 != end_event;
     }
+}
+
+unsigned ash__turn_wish(ssize_t outcome)
+{
+    return outcome == ASH_STREAM_WANTS_READ    ? ASH_TURN_READ
+           : outcome == ASH_STREAM_WANTS_WRITE ? ASH_TURN_WRITE
+                                               : ASH_TURN_OVER;
+}
+
+static void *sit(void *arg)
+{
+    const chair *c = arg;
+    ash_turns *t = c->turns;
+    uint64_t event;
+    bool sits = ash__seats_sit(t->seats);
+    while (sits && await_event(t, &event)) {
+        ash_peer *p = begin_turn(t, event);
+        if (p == NULL)
+            continue;
+        ash__seats_begin(t->seats, c->number);
+        take_turn(t, p);
+        ash__seats_end(t->seats, c->number);
+        sits = ash__seats_may_stay(t->seats);
+    }
+    return NULL;
 }
 
 /* ---- waking ---- */
@@ -219,9 +251,10 @@ static void release(ash_turns *t)
         close(t->end[0]);
         close(t->end[1]);
     }
+    ash__seats_free(t->seats);
     ash__mutex_release(&t->lock);
     ash__free(t->places);
-    ash__free(t->seats);
+    ash__free(t->chairs);
     ash__free(t);
 }
 
@@ -242,21 +275,34 @@ static int open_set(ash_turns *t, ash_error *err)
     return 0;
 }
 
+/* 0 or an errno value. */
+static int start_seats(ash_turns *t, int seats)
+{
+    int failed = 0;
+    t->chairs = ash__alloc_array((size_t)seats, sizeof *t->chairs);
+    t->seats = ash__seats_new(seats);
+    if (t->seats == NULL)
+        return EAGAIN;
+    for (int i = 0; i < seats && failed == 0; i++) {
+        t->chairs[i] = (chair){.turns = t, .number = i};
+        failed =
+            ash__thread_start(&t->chairs[i].thread, t->host->face->stack_bytes, sit, &t->chairs[i]);
+        if (failed == 0)
+            t->chair_count++;
+    }
+    return failed;
+}
+
 int ash__turns_start(ash_host *host, int seats, ash_turns **out, ash_error *err)
 {
     ash_turns *t = ash__new(ash_turns);
     t->host = host;
     t->epoll = t->end[0] = t->end[1] = -1;
     ash__mutex_init(&t->lock, ASH_RANK_PEERS);
-    t->seats = ash__alloc_array((size_t)seats, sizeof *t->seats);
     int rc = open_set(t, err);
-    for (int i = 0; i < seats && rc == 0; i++) {
-        int failed = ash__thread_start(&t->seats[i], host->face->stack_bytes, sit, t);
-        if (failed == 0)
-            t->seat_count++;
-        else
-            rc = ash__fail_errno(err, failed, "cannot start the server's threads");
-    }
+    int failed = rc == 0 ? start_seats(t, seats) : 0;
+    if (failed != 0)
+        rc = ash__fail_errno(err, failed, "cannot start the server's threads");
     if (rc != 0) {
         ash__turns_stop(t);
         return rc;
@@ -269,10 +315,12 @@ void ash__turns_stop(ash_turns *t)
 {
     if (t == NULL)
         return;
+    if (t->seats != NULL)
+        ash__seats_stop(t->seats);
     /* Nobody reads it, so that each seat sees it. */
     ssize_t told = t->end[1] >= 0 ? write(t->end[1], "", 1) : 1;
     ash_assert(told == 1);
-    for (int i = 0; i < t->seat_count; i++)
-        pthread_join(t->seats[i], NULL);
+    for (int i = 0; i < t->chair_count; i++)
+        pthread_join(t->chairs[i].thread, NULL);
     release(t);
 }

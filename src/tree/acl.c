@@ -41,7 +41,22 @@ static bool has_role(const ash_principal *who, const char *role)
     return false;
 }
 
-/* Does the list name the right at all, and one of the principal's roles under it? */
+/* "user:NAME" is a user of admin, "user:NAME@DATABASE" one of another; anything else is a role. */
+static bool is_meant(const ash_principal *who, const char *text)
+{
+    if (strncmp(text, "user:", 5) != 0)
+        return has_role(who, text);
+    if (who->user == NULL)
+        return false;
+    const char *name = text + 5, *db = who->db != NULL ? who->db : "admin";
+    size_t len = strlen(who->user);
+    if (strncmp(name, who->user, len) != 0)
+        return false;
+    return name[len] == '\0' ? strcmp(db, "admin") == 0
+                             : name[len] == '@' && strcmp(name + len + 1, db) == 0;
+}
+
+/* Does the list name the right at all, and the principal or one of its roles under it? */
 static bool is_granted(const ash_tree_entry *source, const char *right, const ash_principal *who,
                        bool *named)
 {
@@ -54,7 +69,7 @@ static bool is_granted(const ash_tree_entry *source, const char *right, const as
     if (!bson_iter_recurse(&list, &item))
         return false;
     while (bson_iter_next(&item))
-        if (BSON_ITER_HOLDS_UTF8(&item) && has_role(who, bson_iter_utf8(&item, NULL)))
+        if (BSON_ITER_HOLDS_UTF8(&item) && is_meant(who, bson_iter_utf8(&item, NULL)))
             return true;
     return false;
 }

@@ -308,6 +308,9 @@ static int open_listing(ash_tree_listing *l, const ash_tree_path *path, const ch
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     int rc = ash__tree_walk_all(l->tree, path, l->at_ms, &l->op, &chain, err);
+    /* What it is, is told to who may read it. */
+    if (rc == 0)
+        rc = ash__tree_require_at(l->tree, &chain, l->at_ms, ASH_TREE_READ, &l->op, err);
     if (rc == 0 && !ash__chain_last(&chain)->is_folder)
         rc =
             ash__fail(err, ASH_EINVAL, "%s is a file, not a folder", ash__chain_last(&chain)->path);
@@ -375,8 +378,8 @@ static int next_entry(ash_tree_listing *l, ash_tree_entry **out, ash_error *err)
     return rc;
 }
 
-/* A listing of all below passes over folders that the principal may not look into. */
-static bool may_enter(const ash_tree_listing *l, ash_tree_entry *folder)
+/* May the principal do that with an entry of the level that is open? */
+static bool may(const ash_tree_listing *l, ash_tree_entry *e, unsigned rights)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     if (l->op.principal == NULL)
@@ -385,11 +388,29 @@ static bool may_enter(const ash_tree_listing *l, ash_tree_entry *folder)
         ash__chain_add(&chain, l->above.items[i]);
     for (size_t i = 0; i < l->depth; i++)
         ash__chain_add(&chain, l->levels[i].folder);
-    ash__chain_add(&chain, folder);
-    int rc = ash__tree_require_at(l->tree, &chain, l->at_ms, ASH_TREE_READ | ASH_TREE_ENTER, &l->op,
-                                  NULL);
+    ash__chain_add(&chain, e);
+    int rc = ash__tree_require_at(l->tree, &chain, l->at_ms, rights, &l->op, NULL);
     ash__free(chain.items);
     return rc == 0;
+}
+
+/* What has no list of its own is read by whoever reads the folder. */
+static bool may_see(const ash_tree_listing *l, ash_tree_entry *e)
+{
+    bson_iter_t it;
+    return l->op.principal == NULL || l->depth == 0 ||
+           (l->at_ms == 0 && !ash__entry_field(e, "acl", &it)) || may(l, e, ASH_TREE_READ);
+}
+
+/* The next one that the principal may know of. */
+static int next_seen(ash_tree_listing *l, ash_error *err)
+{
+    int rc = next_entry(l, &l->current, err);
+    while (rc == 0 && l->current != NULL && !may_see(l, l->current)) {
+        ash_tree_entry_free(l->current);
+        rc = next_entry(l, &l->current, err);
+    }
+    return rc;
 }
 
 int ash_tree_listing_next(ash_tree_listing *l, const ash_tree_entry **out, ash_error *err)
@@ -399,10 +420,11 @@ int ash_tree_listing_next(ash_tree_listing *l, const ash_tree_entry **out, ash_e
     ash_tree_entry *before = l->current;
     l->current = NULL;
     if (l->limit == 0 || l->given < l->limit) {
-        if (before != NULL && before->is_folder && l->recursive && may_enter(l, before))
+        if (before != NULL && before->is_folder && l->recursive &&
+            may(l, before, ASH_TREE_READ | ASH_TREE_ENTER))
             rc = open_level(l, before, NULL, err);
         if (rc == 0)
-            rc = next_entry(l, &l->current, err);
+            rc = next_seen(l, err);
     }
     ash_tree_entry_free(before);
     if (rc == 0 && l->current != NULL)

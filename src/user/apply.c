@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "user/builtin.h"
+#include "user/usage.h"
 
 static void filter_begin(ash_builder *filter, const ash_user_id *id)
 {
@@ -43,6 +44,30 @@ int ash__user_apply(ash_users *u, const ash_user_id *id, ash_doc update, ash_err
     int rc = update_one(u, id->kind, ash__builder_doc(&filter), update, &matched, err);
     ash__builder_release(&filter);
     return rc == 0 && matched == 0 ? ash__user_missing(id, err) : rc;
+}
+
+static void add_limit(ash_builder *b, const char *name, int64_t limit)
+{
+    if (limit > 0)
+        ash__builder_int64(b, name, limit);
+}
+
+int ash__user_set_limits(ash_users *u, const ash_user_id *id, const ash_limits *limits,
+                         ash_error *err)
+{
+    ash_builder update = ASH_BUILDER_INIT;
+    ash__builder_begin(&update);
+    ash__builder_begin_doc(&update, "$set");
+    ash__builder_begin_doc(&update, "limits");
+    add_limit(&update, "connections", limits->connections);
+    add_limit(&update, "operations", limits->operations);
+    add_limit(&update, "bytes", limits->bytes);
+    ash__builder_end(&update);
+    ash__builder_end(&update);
+    ash__builder_end(&update);
+    int rc = ash__user_apply(u, id, ash__builder_doc(&update), err);
+    ash__builder_release(&update);
+    return rc;
 }
 
 /* ---- removing ---- */

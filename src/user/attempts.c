@@ -21,7 +21,8 @@ enum {
     DOUBLINGS = 5,    /* up to 4 s */
     WAITERS = 32,     /* more of them wait longer, each */
     MAX_LEVEL = 1000, /* from there back to nothing it takes seven minutes */
-    LOG_EACH_MS = 10000
+    LOG_EACH_MS = 10000,
+    LOG_CROWD_MS = 1000
 };
 
 typedef struct count {
@@ -49,6 +50,8 @@ struct ash_attempts {
     uint8_t secret[16];
     ash_mutex lock; /* guards what follows */
     count all;
+    int64_t line_ms; /* while many addresses fail: when a line was logged, and how many were not */
+    int64_t skipped;
     table *addresses, *users, *pairs;
 };
 
@@ -292,15 +295,17 @@ static void stop_waiting(ash_attempts *a, const ash_attempt *at)
 /* Of an address that fails often, and when many do, a line from time to time says enough. */
 static bool note_line(ash_attempts *a, place *address, int64_t now_ms, int64_t *skipped)
 {
-    bool few = level_at(&address->failures, now_ms) <= ASH_ATTEMPTS_FREE &&
-               level_at(&a->all, now_ms) <= ASH_ATTEMPTS_FREE_IN_ALL;
-    if (!few && now_ms - address->at_ms < LOG_EACH_MS) {
-        address->skipped++;
+    bool crowd = level_at(&a->all, now_ms) > ASH_ATTEMPTS_FREE_IN_ALL;
+    bool few = !crowd && level_at(&address->failures, now_ms) <= ASH_ATTEMPTS_FREE;
+    int64_t *line_ms = crowd ? &a->line_ms : &address->at_ms;
+    int64_t *left_out = crowd ? &a->skipped : &address->skipped;
+    if (!few && now_ms - *line_ms < (crowd ? LOG_CROWD_MS : LOG_EACH_MS)) {
+        (*left_out)++;
         return false;
     }
-    *skipped = address->skipped;
-    address->skipped = 0;
-    address->at_ms = now_ms;
+    *skipped = *left_out;
+    *left_out = 0;
+    *line_ms = now_ms;
     return true;
 }
 

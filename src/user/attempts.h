@@ -61,7 +61,7 @@ void ash__attempts_free(ash_attempts *a);
 int64_t ash__attempts_begin(ash_attempts *a, const char *remote, const ash_attempt_name *who,
                             int64_t now_ms, ash_attempt *out);
 /* It was judged.  True when a failure should be logged: not each of many; *skipped (or NULL): how
- * many of that address were not, since the last that was. */
+ * many of that address, or of all when there are many, were not, since the last that was. */
 bool ash__attempts_end(ash_attempts *a, const ash_attempt *attempt, bool succeeded, int64_t now_ms,
                        int64_t *skipped);
 /* Its client went before it was judged. */

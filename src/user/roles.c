@@ -115,6 +115,42 @@ int ash__roles_resolve(ash_users *u, ash_doc roles, ash_privileges *out, ash_bui
     return rc;
 }
 
+/* Of those, {role, db} of admin and the store's default database. */
+static void keep_near(const ash_users *u, ash_doc all, bson_t *out)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    bson_t view;
+    char index[12];
+    uint32_t n = 0;
+    ash__builder_begin(&b);
+    for (ash_doc_iter it = ash__doc_iter(all); ash__doc_iter_next(&it);) {
+        const char *db = ash__doc_utf8(ash__value_doc(it.value), "db", "");
+        if (strcmp(db, "admin") == 0 || strcmp(db, ash_store_default_db(u->store)) == 0)
+            ash__builder_doc_value(&b, ash__index_name(n++, index), ash__value_doc(it.value));
+    }
+    ash__builder_end(&b);
+    ash__doc_to_bson(ash__builder_doc(&b), &view);
+    bson_copy_to(&view, out);
+    ash__builder_release(&b);
+}
+
+int ash__user_near_roles(ash_users *u, ash_doc user, ash_privileges *privileges, bson_t *out,
+                         ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    ash_value given = ash__doc_get(user, "roles");
+    ash_doc roles = given.type == BSON_TYPE_ARRAY ? ash__value_doc(given) : ash__doc_empty;
+    ash__builder_begin(&b);
+    int rc = ash__roles_resolve(u, roles, privileges, &b, err);
+    ash__builder_end(&b);
+    if (rc == 0)
+        keep_near(u, ash__builder_doc(&b), out);
+    else
+        bson_init(out);
+    ash__builder_release(&b);
+    return rc;
+}
+
 int ash__roles_reach(ash_users *u, ash_doc roles, const ash_user_id *role, bool *out,
                      ash_error *err)
 {

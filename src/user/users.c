@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #include <openssl/crypto.h>
+#include <stdatomic.h>
 #include <string.h>
 
 const ash_user_kind ash__user_kind = {"system.users", "user", "User", ASH_MONGO_USER_NOT_FOUND,
@@ -28,6 +29,20 @@ int ash__user_missing(const ash_user_id *id, ash_error *err)
 bool ash__user_is_external(const ash_user_id *id)
 {
     return id->kind == &ash__user_kind && strcmp(id->db, ASH_EXTERNAL_DB) == 0;
+}
+
+/* ---- changes ---- */
+
+static _Atomic uint64_t changes = 1;
+
+uint64_t ash__users_changes(void)
+{
+    return atomic_load(&changes);
+}
+
+void ash__users_changed(void)
+{
+    atomic_fetch_add(&changes, 1);
 }
 
 /* ---- finding ---- */

@@ -6,7 +6,8 @@
  *
  *   admin.system.users  {_id: "DB.NAME", userId: UUID, user, db, mechanisms: […],
  *                        credentials: {"SCRAM-SHA-256": {iterationCount, salt, storedKey,
- *                        serverKey}, …}, customData?, roles: [{role, db}, …]}
+ *                        serverKey}, …}, customData?, roles: [{role, db}, …],
+ *                        limits?: {connections, operations, bytes} (usage.h; Ashlar's own)}
  *   admin.system.roles  {_id: "DB.NAME", role, db, privileges: [{resource, actions}, …],
  *                        roles: [{role, db}, …]}
  *   admin.system.keys   {_id: "scram", secret}: what the salts of unknown users come from
@@ -36,6 +37,11 @@ void ash__users_release(ash_users *u); /* wipes the secret */
 
 /* Keep the secret, unless there is one: ASH_EINVAL (73) through a server, which has its own. */
 int ash__users_keep_secret(ash_users *u, ash_error *err);
+
+/* How often users and roles of any store of this process may have changed, from 1; and once more.
+ * Whoever answers requests that could change them says so before the answer leaves. */
+uint64_t ash__users_changes(void);
+void ash__users_changed(void);
 
 /* Is there anybody? */
 int ash__users_any(ash_users *u, bool *any, ash_error *err);
@@ -92,6 +98,11 @@ int ash__user_grant(ash_users *u, const ash_user_id *id, ash_doc roles, bool gra
 int ash__role_grant_privileges(ash_users *u, const ash_user_id *id, ash_doc privileges, bool grant,
                                ash_error *err);
 
+/* Its limits from now on (user/usage.h). */
+struct ash_limits;
+int ash__user_set_limits(ash_users *u, const ash_user_id *id, const struct ash_limits *limits,
+                         ash_error *err);
+
 /* ---- what roles come to ---- */
 
 /* Of an array of {role, db}: all that they allow, with all that they inherit; roles that are not
@@ -99,6 +110,12 @@ int ash__role_grant_privileges(ash_users *u, const ash_user_id *id, ash_doc priv
  * {role, db}.  ASH_ETOOBIG over ASH_MAX_ROLES. */
 int ash__roles_resolve(ash_users *u, ash_doc roles, ash_privileges *out, ash_builder *all,
                        ash_error *err);
+
+/* What a user's roles allow, and which roles are meant where a list of a tree names them without a
+ * database: those of admin and of the store's default one, as whoever may make roles elsewhere could
+ * make one of any name.  *out: an array of {role, db}, initialised in any case. */
+int ash__user_near_roles(ash_users *u, ash_doc user, ash_privileges *privileges, bson_t *out,
+                         ash_error *err);
 
 /* All in a database (NULL: all), in the order of their _id; *out is yours. */
 int ash__user_each(ash_users *u, const ash_user_kind *kind, const char *db, ash_cursor **out,

@@ -4,9 +4,11 @@
 #define _GNU_SOURCE /* struct ucred */
 #include "wire/access.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/ops.h"
 #include "wire/command.h"
 
 #include <string.h>
@@ -53,6 +55,8 @@ void ash__access_sign_out(ash_connection *c)
     memset(&a->who, 0, sizeof a->who);
     bson_destroy(&a->roles);
     ash__privileges_release(&a->privileges);
+    ash__usage_leave(c->server->usage, a->usage);
+    a->usage = NULL;
 }
 
 void ash__access_release(ash_connection *c)
@@ -93,12 +97,27 @@ static ash_doc roles_of(ash_doc user)
     return v.type == BSON_TYPE_ARRAY ? ash__value_doc(v) : ash__doc_empty;
 }
 
+/* Its place among those who have signed in as the user: a new one, or the one it has. */
+static int take_usage(ash_connection *c, ash_doc user, bool again, ash_usage **out, ash_error *err)
+{
+    ash_limits limits;
+    ash__limits_read(user, &limits);
+    if (!again)
+        return ash__usage_enter(c->server->usage, ash__doc_utf8(user, "user", ""),
+                                ash__doc_utf8(user, "db", ""), &limits, out, err);
+    *out = c->access.usage;
+    c->access.usage = NULL;
+    ash__usage_limit(*out, &limits);
+    return 0;
+}
+
 /* What the user's document says, now.  The connection's own: nothing of it before has to be freed. */
 static int learn(ash_connection *c, const char *user, const char *db, bool again, ash_error *err)
 {
     ash_access *a = &c->access;
     ash_user_id id = {&ash__user_kind, user, db};
     ash_privileges privileges = ASH_PRIVILEGES_INIT;
+    ash_usage *usage = NULL;
     uint8_t user_id[16];
     bson_t doc, view;
     /* Before the look: a change behind it is looked at again. */
@@ -112,6 +131,8 @@ static int learn(ash_connection *c, const char *user, const char *db, bool again
         rc = ash__fail(err, ASH_ENOTFOUND, "it is another user of the same name");
     if (rc == 0)
         rc = ash__roles_resolve(&c->server->users, roles_of(found), &privileges, NULL, err);
+    if (rc == 0)
+        rc = take_usage(c, found, again, &usage, err);
     if (rc != 0) {
         ash__privileges_release(&privileges);
         bson_destroy(&doc);
@@ -122,6 +143,7 @@ static int learn(ash_connection *c, const char *user, const char *db, bool again
     a->user = user_copy;
     a->db = db_copy;
     a->privileges = privileges;
+    a->usage = usage;
     a->known_at = known_at;
     memcpy(a->user_id, user_id, sizeof a->user_id);
     ash__doc_to_bson(roles_of(found), &view);
@@ -156,6 +178,7 @@ int ash__access_changed(ash_command *c, ash_error *err)
     if (!c->server->opts.users)
         return 0;
     atomic_fetch_add(&c->server->user_changes, 1);
+    ash__users_changed();
     int rc = ash__users_any(&c->server->users, &any, err);
     if (rc == 0 && any && !atomic_load(&c->server->has_users))
         rc = ash__users_keep_secret(&c->server->users, err);
@@ -250,6 +273,30 @@ int ash__access_enter(ash_command *c, ash_error *err)
         return 0;
     return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
                             "Command %s requires authentication", c->info->name);
+}
+
+/* It waits on its own thread, and without its place among requests: others go before it. */
+static int await_pace(ash_command *c, int64_t wait_ms, ash_error *err)
+{
+    enum { SLICE_MS = 250 }; /* so long a killOp may take */
+    const ash_stream *stream = &c->connection->peer.stream;
+    int64_t until = ash__clock_ms() + wait_ms;
+    ash__arrival_leave(&c->connection->arrival);
+    for (int64_t left = wait_ms; left > 0; left = until - ash__clock_ms())
+        if (!ash__stream_rest(stream, left < SLICE_MS ? left : SLICE_MS) ||
+            ash__is_cancelled(c->op.cancel))
+            return ash__fail(err, ASH_EINTERRUPTED, "interrupted before it was the user's turn");
+    return 0;
+}
+
+int ash__access_pace(ash_command *c, ash_error *err)
+{
+    ash_usage *usage = c->connection->access.usage;
+    int64_t wait_ms = 0;
+    if (usage == NULL || c->info->needs.kind == ASH_NEED_NOTHING)
+        return 0;
+    int rc = ash__usage_take(usage, ash__clock_us(), &wait_ms, err);
+    return rc == 0 && wait_ms > 0 ? await_pace(c, wait_ms, err) : rc;
 }
 
 static int check_bypass(const ash_command *c, ash_error *err)

@@ -19,6 +19,7 @@
  * A struct ash_access is its connection's, on its thread. */
 
 #include "base/error.h"
+#include "user/usage.h"
 #include "user/users.h"
 
 #include <stdatomic.h>
@@ -39,7 +40,9 @@ typedef struct ash_access {
     uint8_t user_id[16]; /* tells one of the same name that was made later */
     bson_t roles;        /* array of {role, db}; initialised while user is not NULL */
     ash_privileges privileges;
+    ash_usage *usage;  /* of the user; NULL while user is */
     uint64_t known_at; /* the server's count of changes when they were resolved */
+    const char *mechanism; /* that it tried last, or signed in by */
     /* An exchange that goes on: */
     ash_scram scram;
     char *scram_db; /* NULL: none */
@@ -55,7 +58,8 @@ void ash__access_init(struct ash_connection *c);
 void ash__access_release(struct ash_connection *c);
 void ash__access_end_exchange(ash_access *a);
 
-/* The user has proved who it is.  ASH_EACCES (18) when it is gone meanwhile. */
+/* The user has proved who it is.  ASH_EACCES (18) when it is gone meanwhile, ASH_EBUSY (462) when
+ * it has as many connections as it may. */
 int ash__access_sign_in(struct ash_connection *c, const char *user, const char *db, ash_error *err);
 void ash__access_sign_out(struct ash_connection *c);
 
@@ -71,6 +75,8 @@ int ash__access_changed(struct ash_command *c, ash_error *err);
 /* Before a command's arguments are looked at: is it for everybody, or has somebody signed in?
  * ASH_EACCES (13). */
 int ash__access_enter(struct ash_command *c, ash_error *err);
+/* Then: may the user have one more operation by now?  Waits for it; ASH_EBUSY (462). */
+int ash__access_pace(struct ash_command *c, ash_error *err);
 /* After that: what its row says.  ASH_EACCES (13). */
 int ash__access_check(struct ash_command *c, ash_error *err);
 

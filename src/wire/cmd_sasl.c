@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "wire/audit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +24,7 @@ static void log_failure(const ash_command *c, const char *user, const char *why,
         shown[n] = user[n] >= ' ' && user[n] != 0x7f ? user[n] : '?';
     shown[n] = '\0';
     if (skipped > 0)
-        snprintf(more, sizeof more, "; %lld more from there failed since the last line",
-                 (long long)skipped);
+        snprintf(more, sizeof more, "; %lld more failed since the last line", (long long)skipped);
     ash__log(ASH_LOG_WARN, "connection %lld from %s could not sign in as \"%s\": %s%s",
              (long long)c->connection->peer.id, c->connection->peer.remote, shown, why, more);
 }
@@ -46,8 +46,10 @@ int ash__sign_in_refuse(ash_command *c, const ash_attempt_name *who, const ash_a
                         const ash_error *why, ash_error *err)
 {
     int64_t skipped = 0;
-    if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped))
+    if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped)) {
         log_failure(c, who->user, why->text, skipped);
+        ash__wire_audit_sign_in(c, who->user, who->db, ASH_MONGO_AUTHENTICATION_FAILED, skipped);
+    }
     return ash__fail_server(err, ASH_EACCES, ASH_MONGO_AUTHENTICATION_FAILED,
                             "Authentication failed.");
 }
@@ -118,6 +120,7 @@ static int start(ash_command *c, const char *db, ash_doc args, ash_builder *b, a
                                 "Unsupported mechanism '%.60s' on authentication database '%.63s'",
                                 name, db);
     ash__scram_init(&a->scram, mechanism);
+    a->mechanism = ash__scram_name(mechanism);
     a->scram_db = ash__strdup(db);
     if (challenge(c, db, args, &why) != 0) {
         ash_attempt attempt;
@@ -200,6 +203,7 @@ static int finish(ash_command *c, ash_error *err)
     char *user = ash__strdup(a->scram.user), *db = ash__strdup(a->scram_db);
     ash__access_end_exchange(a);
     int rc = ash__access_sign_in(c->connection, user, db, err);
+    ash__wire_audit_sign_in(c, user, db, rc != 0 ? ash_error_server_code(err) : 0, 0);
     if (rc == 0)
         ash__log(ASH_LOG_DEBUG, "connection %lld signed in as %.100s@%s",
                  (long long)c->connection->peer.id, user, db);
@@ -235,6 +239,7 @@ int ash__run_logout(ash_command *c, ash_error *err)
 {
     (void)err;
     ash__access_end_exchange(&c->connection->access);
+    ash__wire_audit_sign_out(c);
     ash__access_sign_out(c->connection);
     return 0;
 }

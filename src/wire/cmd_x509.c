@@ -5,6 +5,7 @@
 #include "wire/cmd.h"
 
 #include "base/log.h"
+#include "wire/audit.h"
 
 #include <string.h>
 
@@ -15,6 +16,7 @@ static int judge(ash_command *c, const char *wanted, char subject[ASH_STREAM_SUB
                  ash_error *why)
 {
     subject[0] = '\0';
+    c->connection->access.mechanism = mechanism;
     if (!ash__stream_subject(&c->connection->peer.stream, subject)) {
         subject[0] = '\0';
         return ash__fail(why, ASH_EACCES,
@@ -25,10 +27,12 @@ static int judge(ash_command *c, const char *wanted, char subject[ASH_STREAM_SUB
     int rc = ash__access_sign_in(c->connection, subject, ASH_EXTERNAL_DB, why);
     if (rc == ASH_EACCES)
         return ash__fail(why, rc, "there is no such user of " ASH_EXTERNAL_DB);
-    if (rc == 0)
-        ash__log(ASH_LOG_DEBUG, "connection %lld signed in as %.200s@" ASH_EXTERNAL_DB,
-                 (long long)c->connection->peer.id, subject);
-    return rc;
+    if (rc != 0)
+        return rc;
+    ash__wire_audit_sign_in(c, subject, ASH_EXTERNAL_DB, 0, 0);
+    ash__log(ASH_LOG_DEBUG, "connection %lld signed in as %.200s@" ASH_EXTERNAL_DB,
+             (long long)c->connection->peer.id, subject);
+    return 0;
 }
 
 static void reply(ash_builder *b, const char *subject)

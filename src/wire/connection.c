@@ -201,6 +201,7 @@ static bool send_reply(ash_connection *c, const ash_request *request)
     size_t count = 1 + ash__reply_pieces(r, iov + 1);
     size_t len = prefix_len + body_len;
     atomic_fetch_add_explicit(&c->server->counters.bytes_out, (int64_t)len, memory_order_relaxed);
+    ash__usage_add_bytes(c->access.usage, (int64_t)len, ash__clock_us());
     bool sent = c->compressor != ASH_COMPRESSOR_NONE ? send_packed(c, iov, count, len)
                                                      : send_pieces(c, iov, count);
     if (iov != few)
@@ -289,9 +290,11 @@ static bool handle(ash_connection *c, size_t len)
     /* receive() has checked it; here it is read for the opcode. */
     if (ash__message_header_read(c->block.data, &header, &err) != 0)
         return false;
-    if (header.op_code == ASH_OP_COMPRESSED)
-        return handle_compressed(c, len);
-    return handle_plain(c, c->block.data, len);
+    bool alive = header.op_code == ASH_OP_COMPRESSED ? handle_compressed(c, len)
+                                                     : handle_plain(c, c->block.data, len);
+    /* The next one waits for it, not this one: however large it is, it can be had. */
+    ash__usage_add_bytes(c->access.usage, (int64_t)len, ash__clock_us());
+    return alive;
 }
 
 /* ---- its life ---- */

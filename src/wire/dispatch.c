@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/ops.h"
+#include "wire/audit.h"
 #include "wire/cmd.h"
 #include "wire/text.h"
 
@@ -98,6 +99,16 @@ static bool is_change_stream(const ash_command *c)
            ash__cursors_is_change_stream(c->server->cursors, id);
 }
 
+/* By these newer drivers try again, later from time to time: the specification of client
+ * backpressure. */
+static void add_overload_labels(ash_builder *b)
+{
+    ash__builder_begin_array(b, "errorLabels");
+    ash__builder_text(b, "0", "SystemOverloadedError");
+    ash__builder_text(b, "1", "RetryableError");
+    ash__builder_end(b);
+}
+
 static void add_labels(ash_command *c, int32_t code, const ash_failure *failure)
 {
     ash_builder *b = &c->reply->body;
@@ -116,6 +127,8 @@ static void add_labels(ash_command *c, int32_t code, const ash_failure *failure)
         label = "ResumableChangeStreamError";
     else if (!by_failpoint && is_fatal_change_code(code))
         label = "NonResumableChangeStreamError";
+    if (code == ASH_MONGO_INGRESS_REQUEST_RATE_LIMIT_EXCEEDED)
+        add_overload_labels(b);
     if (label == NULL)
         return;
     ash__builder_begin_array(b, "errorLabels");
@@ -481,9 +494,13 @@ static void run_command(ash_command *c, ash_operation *operation)
     if (rc == 0)
         rc = ash__access_enter(c, &err);
     if (rc == 0)
+        rc = ash__access_pace(c, &err);
+    if (rc == 0)
         rc = prepare(c, &err);
     if (rc == 0)
         rc = ash__access_check(c, &err);
+    if (rc == 0)
+        rc = ash__wire_audit_admit(c, &err);
     if (rc == 0)
         rc = fail_timed(c, &err);
     if (rc == 0 && hit_failpoint(c, &failure)) {
@@ -510,6 +527,7 @@ static void run_command(ash_command *c, ash_operation *operation)
      */
     if (rc == ASH_EINTERRUPTED && hit == NULL && ash__host_is_stopping(&c->server->host))
         err.server_code = ASH_MONGO_INTERRUPTED_AT_SHUTDOWN;
+    ash__wire_audit_tell(c, rc != 0 ? ash_error_server_code(&err) : 0);
     if (rc != 0) {
         finish_failed(c, &err, hit);
         /* What the concern asks for is not to be had either way. */

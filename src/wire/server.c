@@ -122,15 +122,17 @@ static void make_host(ash_server *s)
                           .max_peers = s->opts.max_connections,
                           .room_bytes = s->opts.message_bytes,
                           .stop_timeout_ms = s->opts.stop_timeout_ms,
+                          .anywhere = s->opts.anywhere,
                           .wrap = s->opts.wrap,
                           .wrap_ctx = s->opts.wrap_ctx};
     ash__host_init(&s->host, &ash__wire_face, s, &o);
     s->has_host = true;
 }
 
-int ash__server_try_addresses(const char *const *listen, size_t count, ash_error *err)
+int ash__server_try_addresses(const char *const *listen, size_t count, bool anywhere,
+                              ash_error *err)
 {
-    return ash__host_try_addresses(&ash__wire_face, listen, count, err);
+    return ash__host_try_addresses(&ash__wire_face, listen, count, anywhere, err);
 }
 
 static ash_server *server_new(ash_store *store)
@@ -145,6 +147,7 @@ static ash_server *server_new(ash_store *store)
     /* Of a store without changes, which has no time yet; drivers take 0 for none. */
     atomic_store(&s->cluster_time, (uint64_t)(s->started_wall_ms / 1000) << 32 | 1);
     ash__operations_init(&s->operations);
+    s->usage = ash__usage_table_new();
     ash__failpoint_init(&s->failpoint);
     ash__failpoint_init(&s->write_failpoint);
     ash__failpoint_init(&s->get_more_failpoint);
@@ -169,6 +172,7 @@ static void server_free(ash_server *s)
     ash__operations_release(&s->operations);
     ash__users_release(&s->users);
     ash__attempts_free(s->own_attempts);
+    ash__usage_table_free(s->usage);
     ash__free(s->advertise);
     ash__free(s->set_name);
     ash__free(s->version);

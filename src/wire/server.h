@@ -20,6 +20,7 @@
 typedef struct ash_server ash_server;
 struct ash_stream;
 struct ash_attempts;
+struct ash_audit;
 
 typedef struct ash_server_options {
     size_t size;
@@ -50,9 +51,11 @@ typedef struct ash_server_options {
                                 at least 128 MiB */
     int64_t stop_timeout_ms; /* how long a stop waits for clients to take their last answers;
                                 0 = 1000 */
+    bool anywhere;           /* as of ash_host_options */
     /* Put another stream on top of each connection's plain one: as ash_host_options. */
     int (*wrap)(void *ctx, struct ash_stream *stream, ash_error *err);
     void *wrap_ctx;
+    struct ash_audit *audit;       /* what is done goes there (audit/audit.h), borrowed; or NULL */
     struct ash_attempts *attempts; /* of all doors (user/attempts.h), borrowed; NULL: its own */
 } ash_server_options;
 #define ASH_SERVER_OPTIONS_INIT                                                                    \
@@ -69,7 +72,8 @@ int ash__server_start(ash_store *store, const ash_server_options *opts, ash_serv
 
 /* Would they do?  Takes each for a moment, in which nobody can connect; errors as of
  * ash__server_start. */
-int ash__server_try_addresses(const char *const *listen, size_t count, ash_error *err);
+int ash__server_try_addresses(const char *const *listen, size_t count, bool anywhere,
+                              ash_error *err);
 
 /* What it listens on ("127.0.0.1:27017", "/srv/files/socket"), with the ports really used.
  * Borrowed until stop. */

@@ -51,6 +51,7 @@ struct ash_server {
     ash_failpoint time_failpoint;     /* maxTimeAlwaysTimeOut */
     ash_server_counters counters;
     ash_attempts *own_attempts;    /* unless opts.attempts are used */
+    ash_usage_table *usage;        /* of who has signed in */
     ash_users users;               /* with opts.users */
     _Atomic bool has_users;        /* somebody is there: commands need something */
     _Atomic uint64_t user_changes; /* of users and roles, so far */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For the script of one driver, fetched from its own registry: what a driver must do.  Needs $here, lib.sh, and of the script
 #   gridfs upload|verify|all NAME SIZE   (prints what it verified), crud all|mark|resume FILE
-# both on $uri.  What was fetched and built is kept between runs, in folders that the environment names.
+# both on $uri, and
+#   users insert|read|create NAME   (prints "done", or the error), as whom $uri names.  What was fetched and built is kept between runs, in folders that the environment names.
 size=8388608
 . "$here/restart.sh"
 python=/usr/bin/python3
@@ -63,13 +64,60 @@ leaves_a_clean_store() {
     "$ASHLAR" -s "$scratch/store" check
 }
 
-# For a driver whose program does both, driver gridfs|crud …: all that is asked of a driver.
+# as WHO ACTION NAME: WHO is user:password@, $uri being of the server where users are asked for.
+as() {
+    uri="mongodb://$1$server_address/?${options:-}"
+    shift
+    users "$@"
+}
+
+refuses() { # TEXT, of what is read
+    if ! grep -Eq "$1" >"$scratch/refused"; then
+        echo "not refused with $1" >&2
+        return 1
+    fi
+}
+
+# By each mechanism: the right password, a wrong one, and what a role does not allow.  The last case of a script, since its server
+# is another.
+signs_in() {
+    start_server "$scratch/users" --auth
+    root='root:p%40%C3%9F%3Aw%2Frd%25%2C@'
+    # The crate does not write these characters of a name as SCRAM has them.
+    [ "${names_are_escaped:-yes}" = yes ] && odd='a,b=c' typed=a%2Cb%3Dc || odd='a.b' typed=a.b
+    echo 'p@ß:w/rd%,' | "$ASHLAR" -s "$scratch/users" user add root --role root
+    echo 'IX' | "$ASHLAR" -s "$scratch/users" user add "$odd" --role read@files
+    options=
+    as '' read nothing | refuses 'requires authentication|Unauthorized'
+    for mechanism in SCRAM-SHA-1 SCRAM-SHA-256; do
+        options="authMechanism=$mechanism"
+        [ "$(as $root insert $mechanism)" = done ]
+        as root:wrong@ insert $mechanism | refuses 'Authentication ?[Ff]ailed|SCRAM failure'
+        as nobody:wrong@ insert $mechanism | refuses 'Authentication ?[Ff]ailed|SCRAM failure'
+        [ "$(as $root create "ann-$mechanism")" = done ]
+        options="$options&authSource=files"
+        [ "$(as "ann-$mechanism:crayon@" read $mechanism)" = done ]
+        as "ann-$mechanism:crayon@" insert $mechanism | refuses 'not authorized|Unauthorized'
+        as "ann-$mechanism:crayon@" create ben | refuses 'not authorized|Unauthorized'
+    done
+    # What the driver chooses by itself; the password is prepared as RFC 4013 has it: the Roman number IX is two letters, and a soft
+    # hyphen none.
+    options=
+    [ "$(as $typed:%E2%85%A8%C2%AD@ read SCRAM-SHA-256)" = done ]
+    [ "$(as $root insert chosen)" = done ]
+    fails grep -q 'crayon\|rd%' "$scratch/server.err"
+    stop_server
+}
+
+# For a driver whose program does it all, driver gridfs|crud|users …: all that is asked of a driver.
 run_driver_cases() {
     gridfs() { driver gridfs "$@"; }
     crud() { driver crud "$@"; }
+    users() { driver users "$@"; }
     case_gridfs() { does_gridfs; }
     case_every_day() { crud all -; }
     case_streams_resume_after_restarts() { resumes_after_restarts; }
     case_store_is_clean_afterwards() { leaves_a_clean_store; }
-    run_these_cases case_gridfs case_every_day case_streams_resume_after_restarts case_store_is_clean_afterwards
+    case_users_sign_in() { signs_in; }
+    run_these_cases case_gridfs case_every_day case_streams_resume_after_restarts case_store_is_clean_afterwards case_users_sign_in
 }

@@ -11,7 +11,7 @@ build_go_v1() {
     rm -rf "$go_v1_folder/source"
     mkdir -p "$go_v1_folder/source"
     cp "$here/go_v1/driver_v1.go" "$go_v1_folder/source/"
-    for file in main crud gridfs; do
+    for file in main crud gridfs users; do
         sed 's|mongo-driver/v2/|mongo-driver/|' "$here/go/$file.go" >"$go_v1_folder/source/$file.go"
     done
     (cd "$go_v1_folder/source" &&

@@ -22,4 +22,5 @@ driver() {
     "$folder/target/debug/client" "$uri" "$@"
 }
 
+names_are_escaped=no
 run_driver_cases

@@ -232,6 +232,21 @@ const cases = {
     await page.getByRole('link', {name: 'picture.svg'}).click();
     await page.getByRole('dialog').locator('img').waitFor();
   },
+  async a_long_text(page) {
+    await put('long.txt', 'a line\n'.repeat(5000));
+    await page.goto(url);
+    await row(page, 'long.txt').getByRole('link').click();
+    await page.getByRole('dialog').locator('pre').waitFor();
+    // What it is, and what can be done with it, is in sight, wherever one reads.
+    const seen = part => part.evaluate(node => {
+      const box = node.getBoundingClientRect();
+      return box.top >= 0 && box.bottom <= innerHeight && document.elementFromPoint(box.left + 5, box.top + 5) === node;
+    });
+    for (const key of ['Home', 'End']) {
+      await page.keyboard.press(key);
+      ok(key, await seen(page.getByRole('heading', {name: 'long.txt'})) && await seen(page.getByRole('dialog').getByRole('button', {name: 'Close'})));
+    }
+  },
   async edit_changes_nothing_else(page) {
     await mkcol('e');
     await put('e/windows.txt', '\ufeffone\r\ntwo\r\n');
@@ -355,6 +370,13 @@ const cases = {
     await plain.getByRole('link', {name: 'plain/'}).click();
     await plain.getByRole('link', {name: 'a.txt'}).click();
     ok('read', (await plain.textContent('body')).trim() === 'a');
+    // Versions, and back.
+    await plain.goto(url + 'plain/');
+    await plain.getByRole('link', {name: 'all versions'}).click();
+    await plain.getByRole('link', {name: 'a.txt/'}).click();
+    await plain.getByRole('link', {name: 'v1-a.txt'}).waitFor();
+    await plain.getByRole('navigation', {name: 'Path'}).getByRole('link', {name: 'Files'}).click();
+    await plain.getByRole('link', {name: 'plain/'}).waitFor();
     await plain.context().close();
   },
   async screen_readers_and_pictures(page, scratch, browser) {

@@ -10,26 +10,21 @@ ASH_NODE_FOLDER=$node_folder
 # The newest line of mongosh that Debian 12's Node.js runs; the override keeps a plugin for logging in, which would need a later
 # one, at the release of mongosh's own time.
 . "$clients/node.sh"
+. "$clients/mongosh.sh"
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 
 start_server "$scratch/store" || exit 1
 uri="mongodb://$server_address/library"
 
-# A home of its own, in which the shell neither finds nor leaves anything, and which tells it not to call home.
-mkdir -p "$scratch/home/.mongodb/mongosh" "$scratch/programs"
-echo 'enableTelemetry: false' >"$scratch/home/.mongodb/mongosh/config"
-
-run_mongosh() {
-    HOME=$scratch/home NODE_NO_WARNINGS=1 "$node_folder/node_modules/.bin/mongosh" --quiet --norc "$uri" --file "$1" >"$scratch/out" 2>&1 </dev/null
-}
+mkdir -p "$scratch/programs"
 
 case_every_block_does_what_the_page_says() {
     node "$here/extract.js" "${TUTORIAL:?}" "$scratch/programs"
     number=1
     while program=$(ls "$scratch/programs/$number".* 2>/dev/null); do
         case "$program" in
-        *.js) run_mongosh "$program" || result=$? ;;
+        *.js) run_mongosh "$uri" --file "$program" || result=$? ;;
         *.py) $python "$here/run_python.py" "$uri" "$program" >"$scratch/out" 2>&1 || result=$? ;;
         esac
         sed 's/^#* */# /' "$scratch/out" >&2

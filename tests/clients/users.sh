@@ -73,6 +73,18 @@ case_a_stop_does_not_wait_for_who_waits() {
     kill $waiting
 }
 
+case_limits_of_a_user() {
+    for user in bob carl; do
+        echo pencil | "$ASHLAR" -s "$scratch/limits" user add "$user" --role root
+    done
+    "$ASHLAR" -s "$scratch/limits" user limit bob --connections 2 --operations 50
+    start_server "$scratch/limits"
+    # Through the server, which takes notice at once.
+    "$ASHLAR" -s "$scratch/limits" user limit carl --bytes 100000
+    $python "$here/users_attacks.py" "$server_address" limits_of_a_user
+    stop_server
+}
+
 case_the_command_needs_no_password() {
     start_server "$scratch/owner"
     $python "$here/users.py" "$server_address" the_command_beside

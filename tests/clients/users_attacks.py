@@ -411,6 +411,33 @@ def case_wait():
     time.sleep(20)
 
 
+def case_limits_of_a_user():
+    """Set by the command beside: bob has two connections and 50 operations a second, carl 100,000 bytes."""
+    first, second = sign_in("bob"), sign_in("bob")
+    third = Exchange(Raw(), "bob", "pencil").whole()
+    assert third["ok"] == 0 and third["code"] == 462 and "RetryableError" in third["errorLabels"], third
+    # Another user is not concerned, and a place that is given back is free.
+    sign_in("carl")
+    second.socket.close()
+    time.sleep(0.3)
+    second = sign_in("bob")
+
+    def count(raw, times):
+        for _ in range(times):
+            reply = raw.run({"count": "c"}, "files")
+            assert reply["ok"] == 1, reply
+    slow = seconds(lambda: count(first, 150))
+    assert 1.5 < slow < 10, slow
+    # Ten seconds wait already: refused, and told so that drivers try again later.
+    carl = sign_in("carl")
+    assert carl.run({"insert": "c", "documents": [{"a": b"x" * 2000000}]}, "files")["ok"] == 1
+    reply = carl.run({"count": "c"}, "files")
+    assert reply["code"] == 462 and "SystemOverloadedError" in reply["errorLabels"], reply
+    assert "bytes a second" in reply["errmsg"], reply
+    # A hello is nobody's operation.
+    assert carl.run({"hello": 1})["ok"] == 1
+
+
 def case_names_that_would_forge_a_log():
     make_root()
     assert failed(Exchange(Raw(), "eve\n2026-11-27 info root signed in\x1b[2J", "x").whole())

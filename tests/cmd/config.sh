@@ -168,6 +168,7 @@ except urllib.error.HTTPError as e:
 }
 
 case_several_trees() {
+    command -v curl >/dev/null || skip 'no curl'
     printf 'store = %s\nmongo = :0\nhttp = :0\n[webdav]\nendpoints = /docs documents\nendpoints = "/old files" old\n' \
         "$scratch/trees" >"$conf"
     serve_config
@@ -175,6 +176,10 @@ case_several_trees() {
     [ "$(status_of PUT "$at/docs/a")" = 201 ]
     [ "$(status_of PUT "$at/old%20files/b")" = 201 ]
     [ "$(status_of PUT "$at/c")" != 201 ]
+    # Where no tree is at the top, it says which there are.
+    [ "$(curl -sSf "$at/")" = "$(printf 'docs/\nold files/')" ]
+    curl -sSf -H 'Accept: text/html' "$at/" | grep -q '<a href="/old%20files/"><bdi>old files/</bdi></a>'
+    [ "$(status_of PROPFIND "$at/")" = 404 ]
     stop_server
     # What was put into one is not in the other.
     serve_config --http-root documents

@@ -287,6 +287,15 @@ case_what_was() {
     says 403 -X PROPFIND "$http/.ashlar/versions/"
     says 200 -H 'Accept: text/html' "$http/.ashlar/versions/back/a.txt/"
     grep -q '<a href="./v1-a.txt">' "$scratch/body"
+    # For scripts, a name a line, as of the tree's own folders.
+    says 200 "$http/.ashlar/versions/back/"
+    [ "$(cat "$scratch/body")" = "$(printf 'a.txt/\nb.txt/')" ]
+    grep -qi '^Content-Type: text/plain' "$scratch/head"
+    says 200 "$http/.ashlar/at/$at/d/"
+    [ "$(cat "$scratch/body")" = a.txt ]
+    says 204 -X DELETE "$http/back/b.txt"
+    says 200 "$http/.ashlar/trash/"
+    grep -qx '[0-9a-f]*-b.txt' "$scratch/body"
     stop_server
 }
 

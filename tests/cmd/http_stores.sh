@@ -42,6 +42,7 @@ case_buckets() {
     says 200 "$http/buckets/test/fs/id/$id"
     cmp "$scratch/body" "$scratch/large"
     etag=$(field ETag)
+    [ "$(field Repr-Digest)" = "sha-256=:$(openssl dgst -sha256 -binary "$scratch/large" | base64):" ]
     says 304 -H "If-None-Match: $etag" "$http/buckets/test/fs/id/$id"
     says 206 -H 'Range: bytes=300000-300009' "$http/buckets/test/fs/name/a/large.bin"
     [ "$(od -An -tx1 "$scratch/body")" = "$(tail -c +300001 "$scratch/large" | head -c 10 | od -An -tx1)" ]

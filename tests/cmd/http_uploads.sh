@@ -65,6 +65,22 @@ case_in_two_pieces() {
     [ "$("$ASHLAR" -s "$scratch/two" tree cat /a.txt)" = 'hello world' ]
 }
 
+# Many clients know what a file is called, and of no path.
+case_by_a_name() {
+    start_http "$scratch/named"
+    printf 'hello' >"$scratch/hello"
+    asks 201 -X POST -H 'Upload-Length: 5' -H "Upload-Metadata: filename $(printf 'ä b.txt' | base64)" "$http/.ashlar/uploads/"
+    upload=$http$(field Location)
+    patch 204 0 "$scratch/hello"
+    asks 200 "$http/%C3%A4%20b.txt"
+    [ "$(cat "$scratch/body")" = hello ]
+    # A path goes before a name.
+    asks 201 -X POST -H 'Upload-Length: 0' -H "Upload-Metadata: filename $(printf a | base64),path $(printf /b | base64)" "$http/.ashlar/uploads/"
+    asks 200 "$http/b"
+    asks 404 "$http/a"
+    stop_server
+}
+
 case_what_is_refused() {
     start_http "$scratch/refused"
     asks 400 -X POST -H 'Upload-Length: 1' "$http/.ashlar/uploads/"
@@ -72,6 +88,14 @@ case_what_is_refused() {
     asks 400 -X POST -H 'Upload-Length: 1' -H "Upload-Metadata: path $(printf /../a | base64)" "$http/.ashlar/uploads/"
     asks 400 -X POST -H 'Upload-Length: 1' -H "Upload-Metadata: path $(printf /a/ | base64)" "$http/.ashlar/uploads/"
     asks 409 -X POST -H 'Upload-Length: 1' -H "Upload-Metadata: path $(printf /no/a | base64)" "$http/.ashlar/uploads/"
+    # What clients try that were told of less than they can.
+    asks 400 -X POST -H 'Upload-Length: 1' -H "Upload-Metadata: name $(printf a | base64)" "$http/.ashlar/uploads/"
+    grep -q 'needs `path`' "$scratch/body"
+    asks 400 -X POST -H 'Upload-Defer-Length: 1' -H "Upload-Metadata: path $(printf /a | base64)" "$http/.ashlar/uploads/"
+    grep -q 'Upload-Defer-Length' "$scratch/body"
+    asks 400 -X POST -H 'Upload-Length: 1' -H 'Upload-Concat: partial' -H "Upload-Metadata: path $(printf /a | base64)" "$http/.ashlar/uploads/"
+    grep -q 'Upload-Concat' "$scratch/body"
+    asks 400 -X POST -H 'Upload-Length: 1' -H "Upload-Metadata: filename $(printf ../a | base64)" "$http/.ashlar/uploads/"
     [ "$(curl -s -o /dev/null -w '%{http_code}' -X POST -H 'Tus-Resumable: 2.0.0' "$http/.ashlar/uploads/")" = 412 ]
     asks 404 -I "$http/.ashlar/uploads/00000000000000000000000000000000"
     asks 404 -I "$http/.ashlar/uploads/x"

@@ -97,6 +97,20 @@ case_folders_that_may_not_be_looked_into() {
     chmod 700 "$scratch/closed"
 }
 
+# A folder that is there, but not for this account, is not called missing.
+case_a_folder_above_that_may_not_be_looked_into() {
+    mkdir -p "$scratch/closed/in"
+    "$ASHLAR" -s "$scratch/source" init
+    make_read_only "$scratch/source"
+    chmod 700 "$scratch/closed"
+    [ "$(id -u)" = 0 ] || chmod 000 "$scratch/closed"
+    expect_status 9 plainly -s "$scratch/closed/in/store" init
+    grep -q 'Permission denied' "$scratch/err"
+    expect_status 9 plainly -s "$scratch/source" backup "$scratch/closed/in/copy"
+    grep -q 'Permission denied' "$scratch/err"
+    chmod 700 "$scratch/closed"
+}
+
 case_files_in_place_of_folders() {
     echo text >"$scratch/in"
     expect_status 4 "$ASHLAR" -s "$scratch/in" ls

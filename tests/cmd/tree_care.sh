@@ -179,6 +179,13 @@ case_access_lists() {
     t log d | head -n 1 | grep -q " $(id -un)  .* access list\$"
     t acl --inherit --by ann d | grep -q 'everybody may do everything'
     [ "$(t --json log d | head -n 1 | grep -o '"by" : "ann"')" = '"by" : "ann"' ]
+    expect_status 4 t acl --effective user:mia d
+    printf 'pencil\n' | "$ASHLAR" user add mia --role readWrite@test
+    t acl --read user:mia,readWrite --write user:mia@elsewhere d
+    t acl --effective user:mia d >"$scratch/out"
+    grep -q '^read   yes$' "$scratch/out"
+    grep -q '^write  no: ' "$scratch/out"
+    t --json acl --effective user:mia | grep -q '"path" : "/", "user" : "mia", "read" : true, "write" : true'
     expect_status 2 t acl --inherit --read x d
     expect_status 4 t acl nothing
 }

@@ -51,6 +51,27 @@ case_roles_come_and_go() {
     [ "$(users ls --db files | cut -f2)" = readWrite@files ]
 }
 
+case_limits() {
+    users limit ann --db files >"$scratch/said"
+    grep -q 'ann@files: any number of connections' "$scratch/said"
+    users limit ann --db files --connections 3 --bytes 2k >"$scratch/said"
+    users limit ann --db files --operations 100 >"$scratch/said"
+    grep -q '^ann@files: 3 connections$' "$scratch/said"
+    grep -q '^ann@files: 100 operations a second$' "$scratch/said"
+    grep -q '^ann@files: 2048 bytes a second$' "$scratch/said"
+    users limit ann --db files --connections none >"$scratch/said"
+    grep -q 'any number of connections' "$scratch/said"
+    expect_status 2 "$ASHLAR" -s "$scratch/store" user limit ann --db files --operations many
+    expect_status 2 "$ASHLAR" -s "$scratch/store" user limit ann --db files --operations 0
+    expect_status 4 "$ASHLAR" -s "$scratch/store" user limit nobody --operations 3
+    # Another password, and more roles, leave them.
+    echo crayon | users passwd ann --db files
+    users grant ann --db files --role dbAdmin
+    users revoke ann --db files --role dbAdmin
+    users limit ann --db files | grep -q '^ann@files: 100 operations a second$'
+    users limit ann --db files --operations none --bytes none
+}
+
 case_the_same_through_the_server() {
     start_server "$scratch/store"
     echo x | users add bob --role read@files
@@ -109,13 +130,13 @@ case_the_last_one_is_told() {
 
 case_other_doors_are_told_of() {
     echo x | users add bob --role read@files
-    start_server "$scratch/store" --http 127.0.0.1:0
+    start_server "$scratch/store" --nats 127.0.0.1:0
     stop_server
-    grep -q 'NATS and HTTP ask nobody' "$scratch/server.err"
+    grep -q 'NATS asks nobody' "$scratch/server.err"
     users rm bob 2>/dev/null
-    start_server "$scratch/store" --http 127.0.0.1:0
+    start_server "$scratch/store" --nats 127.0.0.1:0
     stop_server
-    fails grep -q 'ask nobody' "$scratch/server.err"
+    fails grep -q 'asks nobody' "$scratch/server.err"
 }
 
 case_typed_twice_and_not_shown() {

@@ -28,7 +28,7 @@ static void check_errors(const ash_settings *s, int lines)
 
 static bool is_list(int key)
 {
-    return key <= ASH_SET_HTTP || key == ASH_SET_HTTP_HOST;
+    return key <= ASH_SET_HTTP || key == ASH_SET_HTTP_HOST || key == ASH_SET_AUDIT_FILTER;
 }
 
 /* Values are quoted, so that blanks, commas and signs stay; what has quotes was refused. */

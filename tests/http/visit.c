@@ -3,11 +3,14 @@
 
 #include "check.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <ashlar/error.h>
 #include <string.h>
 #include <strings.h>
+
+bool visit_is_far;
 
 static void wake(void *ctx)
 {
@@ -52,11 +55,24 @@ visit *visit_start(const ash_http_service *service, void *ctx, const char *line,
                           .body_length = v->head.body_length,
                           .is_head = strcmp(v->head.method, "HEAD") == 0,
                           .service = ctx,
+                          .is_private = !visit_is_far,
                           .wake = wake,
                           .wake_ctx = v};
     if (!ash__http_target_parse(v->head.target, &v->x.target, NULL, &why))
         fail_msg("%s: %s", line, why);
     service->begin(&v->x);
+    /* As the connection does; who is forgotten waits for ever. */
+    for (int wakes = 0; v->x.is_put_off;) {
+        for (int ms = 0; __atomic_load_n(&v->wakes, __ATOMIC_SEQ_CST) == wakes &&
+                         (v->x.due_ms == 0 || ash__clock_ms() < v->x.due_ms);
+             ms++) {
+            assert_true(ms < 60000);
+            ash__clock_sleep_ms(1);
+        }
+        wakes = __atomic_load_n(&v->wakes, __ATOMIC_SEQ_CST);
+        v->x.is_put_off = false;
+        service->begin(&v->x);
+    }
     /* Whoever did not answer waits for the body's end. */
     assert_true(v->x.status != 0 || v->x.finish != NULL);
     return v;
@@ -120,6 +136,8 @@ void visit_free(visit *v)
         return;
     if (v->x.release != NULL)
         v->x.release(&v->x);
+    if (v->x.dismiss != NULL)
+        v->x.dismiss(&v->x);
     ash__http_target_release(&v->x.target);
     ash__buffer_release(&v->x.fields);
     ash__buffer_release(&v->x.body);

@@ -23,6 +23,9 @@ typedef struct visit {
     int wakes;        /* how often somebody said that there was news; atomically */
 } visit;
 
+/* Requests come from another machine, in the clear. */
+extern bool visit_is_far;
+
 /* line: "GET /a?b=c".  fields: "Name: value\n" …, or NULL; Host comes by itself.  body_length: bytes
  * announced, 0: none, -1: chunked.  Ends with begin(). */
 visit *visit_start(const ash_http_service *service, void *ctx, const char *line, const char *fields,

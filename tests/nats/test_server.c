@@ -321,7 +321,7 @@ static void test_nats_server__refusals(void **state)
     service s;
     client c;
     (void)state;
-    assert_int_equal(ash__nats_server_try_addresses(anywhere, 1, &err), ASH_EACCES);
+    assert_int_equal(ash__nats_server_try_addresses(anywhere, 1, false, &err), ASH_EACCES);
     service_start(&s, NULL);
     s.refuses = true;
     client_open(&c, s.port, "CONNECT {}\r\n");

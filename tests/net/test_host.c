@@ -218,7 +218,7 @@ static void test_net_host__who_may_listen_where(void **state)
     ash_face asking = loopback_face;
     (void)state;
     assert_int_equal(start(&s, &loopback_face, o), ASH_EACCES);
-    assert_int_equal(ash__host_try_addresses(&loopback_face, anywhere, 1, &err), ASH_EACCES);
+    assert_int_equal(ash__host_try_addresses(&loopback_face, anywhere, 1, false, &err), ASH_EACCES);
     assert_non_null(strstr(err.text, "nobody is asked, so only loopback"));
     asking.no_users = NULL;
     assert_int_equal(start(&s, &asking, o), 0);
@@ -257,7 +257,7 @@ static void test_net_host__given_sockets(void **state)
     echoing s;
     int fd = given_ipv4(INADDR_LOOPBACK, text);
     (void)state;
-    assert_int_equal(ash__host_try_addresses(&loopback_face, listen_on, 1, &err), 0);
+    assert_int_equal(ash__host_try_addresses(&loopback_face, listen_on, 1, false, &err), 0);
     assert_int_equal(start(&s, &loopback_face, o), 0);
     assert_int_equal(strncmp(s.host.addresses[0], "127.0.0.1:", 10), 0);
     /* Nothing that is started from here on has it. */
@@ -281,7 +281,7 @@ static void test_net_host__given_sockets(void **state)
 static void refuses(const char *text, int expected, const char *why)
 {
     ash_error err = ASH_ERROR_INIT;
-    assert_int_equal(ash__host_try_addresses(&loopback_face, &text, 1, &err), expected);
+    assert_int_equal(ash__host_try_addresses(&loopback_face, &text, 1, false, &err), expected);
     if (strstr(err.text, why) == NULL)
         fail_msg("%s: %s", text, err.text);
 }

@@ -179,6 +179,17 @@ static void test_user_attempts__many_addresses_slow_newcomers_alone(void **state
     }
     assert_true(wait_of(f, AWAY, "bob") > 0);
     assert_int_equal(wait_of(f, HOME, "ann"), 0);
+    /* Of them, too, a line from time to time says enough. */
+    int lines = 0;
+    for (int i = 0; i < 1000; i++) {
+        ash_attempt at;
+        ash_attempt_name who = {"ann", "admin"};
+        snprintf(remote, sizeof remote, "10.1.%d.%d:1", i / 250, i % 250);
+        ash__attempts_begin(f->attempts, remote, &who, f->now, &at);
+        lines += ash__attempts_end(f->attempts, &at, false, f->now += 5, &f->skipped);
+    }
+    assert_true(lines >= 4 && lines <= 6);
+    assert_true(f->skipped > 100);
 }
 
 /* A flood of addresses and names pushes out what is worth less, and not who is slowed. */

@@ -25,7 +25,7 @@ static void test_wire_listen__a_try_lets_nobody_connect(void **state)
     ash_error err = ASH_ERROR_INIT;
     (void)state;
     listened = 0;
-    assert_ok(ash__server_try_addresses(free_ports, ASH_ARRAY_LEN(free_ports), &err), &err);
+    assert_ok(ash__server_try_addresses(free_ports, ASH_ARRAY_LEN(free_ports), false, &err), &err);
     assert_int_equal(listened, 0);
 }
 
@@ -40,7 +40,7 @@ static void test_wire_listen__a_try_sees_that_an_address_is_taken(void **state)
     fixture_start(&x, NULL);
     assert_true(listened > 0);
     snprintf(text, sizeof text, "127.0.0.1:%d", x.port);
-    assert_int_equal(ash__server_try_addresses(taken, 1, &err), ASH_EEXISTS);
+    assert_int_equal(ash__server_try_addresses(taken, 1, false, &err), ASH_EEXISTS);
     fixture_stop(&x);
 }
 

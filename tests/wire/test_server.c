@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "wire/audit.h"
 #include "wire/command.h"
 
 #include <pthread.h>
@@ -620,6 +621,9 @@ static void test_wire_commands__table_is_whole(void **state)
         assert_true(arguments < 64);
         if (list[i].flags & ASH_COMMAND_REFUSED)
             assert_non_null(list[i].note);
+        /* Who may do what does not change without a trace. */
+        if (list[i].flags & ASH_COMMAND_USERS)
+            assert_true(ash__wire_audit_knows(list[i].name));
     }
     assert_null(ash__wire_command_find(""));
     assert_ptr_equal(ash__wire_command_find("findandmodify"),

@@ -33,7 +33,7 @@ typedef struct ash_cmd_option {
         *choices; /* for completion: all values that it takes, by spaces; NULL: others, too */
 } ash_cmd_option;
 
-#define ASH_CMD_MAX_OPTIONS 24
+#define ASH_CMD_MAX_OPTIONS 48
 
 /* Parsed command line of a verb: values by the option's place in its table. */
 typedef struct ash_cmd_args {

@@ -13,6 +13,7 @@
 #include "store/embedded/salvage/swap.h"
 #include "store/reach.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdatomic.h>
@@ -159,8 +160,10 @@ static int check_parent(const char *uri, ash_error *err)
     if (slash != NULL && slash != parent) {
         *slash = 0;
         if (stat(parent, &st) != 0)
-            rc = ash__fail(err, ASH_ENOTFOUND, "cannot make the store %s: there is no folder %s",
-                           folder, parent);
+            rc = errno == EACCES
+                     ? ash__fail_errno(err, EACCES, "cannot look into the folder above %s", folder)
+                     : ash__fail(err, ASH_ENOTFOUND,
+                                 "cannot make the store %s: there is no folder %s", folder, parent);
     }
     ash__free(parent);
     ash__free(folder);

@@ -138,7 +138,7 @@ static int make(run *r, ash_error *err)
         /* A tree that nobody made is the likelier mistake. */
         ash_error own = ASH_ERROR_INIT;
         if (ash__cmd_require_root(r->store, r->cmd->db, NULL, r->share.root, &own) == ASH_ENOTFOUND)
-            *err = own;
+            ash__fail(err, own.code, "%s (--root NAME chooses)", own.text);
     }
     if (rc == 0 && r->share.upload && !ash_tree_entry_is_folder(e))
         rc = ash__fail(err, ASH_EINVAL, "it is a file, and files are uploaded into a folder");

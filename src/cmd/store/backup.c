@@ -47,8 +47,10 @@ static int check_above(const char *folder, ash_error *err)
     if (slash != NULL && slash != above) {
         *slash = 0;
         if (stat(above, &st) != 0)
-            rc = ash__fail(err, ASH_ENOTFOUND, "cannot make the backup %s: there is no folder %s",
-                           folder, above);
+            rc = errno == EACCES
+                     ? ash__fail_errno(err, EACCES, "cannot look into the folder above %s", folder)
+                     : ash__fail(err, ASH_ENOTFOUND,
+                                 "cannot make the backup %s: there is no folder %s", folder, above);
     }
     ash__free(above);
     return rc;

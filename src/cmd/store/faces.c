@@ -7,29 +7,45 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cmd/store/notify.h"
+#include "http/gate/gate.h"
 #include "http/log.h"
 #include "http/server.h"
 #include "http/site/site.h"
 #include "http/stores/stores.h"
 #include "nats/jetstream/jetstream.h"
 #include "nats/server.h"
+#include "net/listen.h"
 #include "store/reach.h"
 #include "wire/server.h"
 
 #include <string.h>
 
 typedef struct shown_face {
-    const char *option;    /* that says where it listens */
-    const char *scheme;    /* of its addresses */
-    const char *uri_end;   /* behind them */
-    const char *otherwise; /* where it listens without the option; NULL: nowhere */
-    int (*try_addresses)(const char *const *listen, size_t count, ash_error *err);
+    const char *option;                   /* that says where it listens */
+    const char *scheme;                   /* of its addresses */
+    const char *uri_end;                  /* behind them */
+    const char *tls_scheme, *tls_uri_end; /* with TLS; NULL: it has none */
+    const char *otherwise;                /* where it listens without the option; NULL: nowhere */
+    int (*try_addresses)(const char *const *listen, size_t count, bool anywhere, ash_error *err);
     int (*start)(const ash_serving *s, const char *const *listen, size_t count, void **server,
                  ash_error *err);
     const char *const *(*addresses)(const void *server, size_t *count);
     void (*set_max_connections)(void *server, int32_t max_connections);
     void (*stop)(void *server);
 } shown_face;
+
+/* ---- who may be seen by others ---- */
+
+/* In the order of the list. */
+enum { MONGO, NATS, HTTP };
+
+static const bool asks[ASH_FACES] = {[MONGO] = true};
+
+/* Users may come and go; that nobody comes in without signing in has to be said. */
+static bool may_be_anywhere(const ash_serving *s, int face)
+{
+    return s->insecure_anywhere || (asks[face] && s->auth && s->uses_tls);
+}
 
 /* ---- MongoDB's wire protocol ---- */
 
@@ -48,12 +64,16 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.test_commands = s->test_commands;
     opts.users = true;
     opts.auth = s->auth;
+    opts.anywhere = may_be_anywhere(s, MONGO);
+    opts.wrap = s->tls != NULL ? ash__tls_wrap : NULL;
+    opts.wrap_ctx = s->tls;
+    opts.audit = s->audit;
+    opts.attempts = s->attempts;
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);
-    if (rc == 0 && ash__server_asks(started) &&
-        (s->listen[ASH_SET_NATS] != NULL || s->listen[ASH_SET_HTTP] != NULL))
-        ash__cmd_warn(s->cmd, "users are for MongoDB's drivers alone: NATS and HTTP ask nobody");
+    if (rc == 0 && ash__server_asks(started) && s->listen[ASH_SET_NATS] != NULL)
+        ash__cmd_warn(s->cmd, "users are for MongoDB's drivers and HTTP: NATS asks nobody");
     *server = started;
     return rc;
 }
@@ -100,6 +120,7 @@ static int start_nats(const ash_serving *s, const char *const *listen, size_t co
     nats_face *f = ash__new(nats_face);
     opts.listen = listen;
     opts.listen_count = count;
+    opts.anywhere = may_be_anywhere(s, NATS);
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__jetstream_new(s->store, &f->jetstream, err);
@@ -123,6 +144,7 @@ static const char *const *addresses_of_nats(const void *server, size_t *count)
 
 typedef struct http_face {
     ash_http_log *log;
+    ash_gate *gate;
     ash_http_stores *stores;
     ash_site *site;
     ash_http_server *server;
@@ -134,6 +156,7 @@ static void stop_http(void *server)
     ash__http_server_stop(f->server);
     ash__site_free(f->site);
     ash__http_stores_free(f->stores);
+    ash__gate_free(f->gate);
     ash__http_log_close(f->log);
     ash__free(f);
 }
@@ -169,7 +192,11 @@ static int make_site(const ash_serving *s, http_face *f, ash_error *err)
          name != NULL && opts.host_count < ASH_SETTINGS_MAX_HOSTS;
          name = strtok_r(NULL, ",", &rest))
         hosts[opts.host_count++] = name;
-    int rc = ash__http_stores_new(s->store, &f->stores, err);
+    ash_gate_options gate = {.always = s->auth, .attempts = s->attempts};
+    int rc = ash__gate_new(s->store, &gate, &f->gate, err);
+    opts.gate = f->gate;
+    if (rc == 0)
+        rc = ash__http_stores_new(s->store, &f->stores, err);
     if (rc == 0) {
         opts.annexes = ash__http_stores_annexes(f->stores);
         rc = ash__site_new(s->store, &opts, &f->site, err);
@@ -185,6 +212,9 @@ static int start_http(const ash_serving *s, const char *const *listen, size_t co
     http_face *f = ash__new(http_face);
     opts.listen = listen;
     opts.listen_count = count;
+    opts.anywhere = may_be_anywhere(s, HTTP);
+    opts.wrap = s->tls != NULL ? ash__tls_wrap : NULL;
+    opts.wrap_ctx = s->tls;
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = make_site(s, f, err);
@@ -220,6 +250,8 @@ static const shown_face faces[ASH_FACES] = {
     {.option = "mongo",
      .scheme = "mongodb",
      .uri_end = "/",
+     .tls_scheme = "mongodb",
+     .tls_uri_end = "/?tls=true",
      .otherwise = "127.0.0.1:27017",
      .try_addresses = ash__server_try_addresses,
      .start = start_mongodb,
@@ -237,6 +269,8 @@ static const shown_face faces[ASH_FACES] = {
     {.option = "http",
      .scheme = "http",
      .uri_end = "/",
+     .tls_scheme = "https",
+     .tls_uri_end = "/",
      .try_addresses = ash__http_server_try_addresses,
      .start = start_http,
      .addresses = addresses_of_http,
@@ -305,12 +339,31 @@ void ash__faces_warn_unused(const ash_faces *f, const ash_cmd *cmd)
     }
 }
 
-int ash__faces_try(const ash_faces *f, ash_error *err)
+static int check_address(const char *address, int face, const ash_serving *s, ash_error *err)
+{
+    static const char *const why[] = {
+        [true] = "other machines are let in with --auth and --tls-certificate alone",
+        [false] = "its clients do not have to sign in"};
+    const ash_listen_rule rule = {1, may_be_anywhere(s, face) ? NULL : why[asks[face]]};
+    return ash__listen_check(&rule, address, err);
+}
+
+int ash__faces_check(const ash_faces *f, const ash_serving *s, ash_error *err)
+{
+    int rc = 0;
+    for (int i = 0; i < ASH_FACES && rc == 0; i++)
+        for (size_t at = 0; at < f->items[i].count && rc == 0; at++)
+            rc = check_address(f->items[i].addresses[at], i, s, err);
+    return rc;
+}
+
+int ash__faces_try(const ash_faces *f, const ash_serving *s, ash_error *err)
 {
     int rc = 0;
     for (size_t i = 0; i < ASH_FACES && rc == 0; i++)
         if (f->items[i].count > 0)
-            rc = faces[i].try_addresses(f->items[i].addresses, f->items[i].count, err);
+            rc = faces[i].try_addresses(f->items[i].addresses, f->items[i].count,
+                                        may_be_anywhere(s, (int)i), err);
     return rc;
 }
 
@@ -326,14 +379,15 @@ int ash__faces_start(ash_faces *f, const ash_serving *s, ash_error *err)
 }
 
 /* A socket's path stands in a URI as a host does, so its slashes must not. */
-static void print_uri(const shown_face *face, const char *address, ash_buffer *out)
+static void print_uri(const shown_face *face, const char *address, bool tls, ash_buffer *out)
 {
-    ash__buffer_printf(out, "%s://", face->scheme);
+    bool covered = tls && face->tls_scheme != NULL && address[0] != '/';
+    ash__buffer_printf(out, "%s://", covered ? face->tls_scheme : face->scheme);
     if (address[0] == '/')
         ash__reach_escape(out, address);
     else
         ash__buffer_append_text(out, address);
-    ash__buffer_append_text(out, face->uri_end);
+    ash__buffer_append_text(out, covered ? face->tls_uri_end : face->uri_end);
 }
 
 /* The socket in the store's folder is for other commands, which find it. */
@@ -345,7 +399,7 @@ static bool is_door(const ash_serving *s, const char *address)
 static void announce_address(const ash_serving *s, const shown_face *face, const char *address)
 {
     ash_buffer uri = ASH_BUFFER_INIT;
-    print_uri(face, address, &uri);
+    print_uri(face, address, s->tls != NULL, &uri);
     if (s->cmd->json) {
         bson_t *object =
             BCON_NEW("listening", BCON_UTF8(address), "uri", BCON_UTF8(ash__buffer_text(&uri)));
@@ -379,7 +433,7 @@ void ash__faces_describe(const ash_faces *f, const ash_serving *s, ash_buffer *o
             if (is_door(s, addresses[at]))
                 continue;
             ash__buffer_append_byte(out, ' ');
-            print_uri(&faces[i], addresses[at], out);
+            print_uri(&faces[i], addresses[at], s->tls != NULL, out);
         }
     }
 }

@@ -5,9 +5,12 @@
 /* What `ashlar serve` shows of a store: a list of faces, each a server with addresses of its own.
  * To add one: a row in the list (faces.c), and its option in serve.c and settings.c. */
 
+#include "audit/audit.h"
 #include "base/buffer.h"
 #include "cmd/kit/cmd.h"
 #include "cmd/store/settings.h"
+#include "tls/tls.h"
+#include "user/attempts.h"
 
 enum { ASH_FACES = 3 };
 
@@ -22,9 +25,18 @@ typedef struct ash_serving {
     bool standalone;
     bool test_commands;
     bool auth;
-    int32_t max_connections; /* 0: the default */
-    int64_t stop_timeout_ms; /* 0: the default */
-    const char *http_root;   /* of the tree that HTTP shows at "/"; NULL: the endpoints below */
+    bool uses_tls;
+    ash_tls *tls;             /* of the faces that can have it; NULL: none, or not yet */
+    bool insecure_anywhere;   /* listen where others can overhear, and nobody has to sign in */
+    const char *audit_path;   /* NULL: there is no audit log */
+    const char *audit_filter; /* kinds, separated by commas; NULL: the usual ones */
+    int64_t audit_bytes;      /* 0: the default */
+    int32_t audit_keep;       /* 0: the default */
+    ash_audit *audit;         /* of all faces (traces.h); or NULL */
+    ash_attempts *attempts;   /* to sign in, at whichever of them */
+    int32_t max_connections;  /* 0: the default */
+    int64_t stop_timeout_ms;  /* 0: the default */
+    const char *http_root;    /* of the tree that HTTP shows at "/"; NULL: the endpoints below */
     const ash_endpoint *endpoints;
     size_t endpoint_count; /* 0: the tree "/" at "/" */
     const char *http_log;  /* where the access log goes; NULL: there is none */
@@ -46,8 +58,11 @@ typedef struct ash_faces {
 /* Read where the faces are to listen; ASH_EXIT_USAGE when that cannot be.  Zero-initialise;
  * ash__faces_stop() also after a failure. */
 int ash__faces_init(ash_faces *f, const ash_serving *s);
+/* May they listen there?  Beyond this machine only those that ask their clients to sign in, by TLS.
+ * ASH_EACCES, and what would let them; ASH_EINVAL: an address is none. */
+int ash__faces_check(const ash_faces *f, const ash_serving *s, ash_error *err);
 /* Would the addresses do?  As ash__server_try_addresses. */
-int ash__faces_try(const ash_faces *f, ash_error *err);
+int ash__faces_try(const ash_faces *f, const ash_serving *s, ash_error *err);
 int ash__faces_start(ash_faces *f, const ash_serving *s, ash_error *err);
 /* A line, or with --json an object, for each address. */
 void ash__faces_announce(const ash_faces *f, const ash_serving *s);

@@ -9,9 +9,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/kit/door.h"
+#include "cmd/store/certificate.h"
 #include "cmd/store/faces.h"
 #include "cmd/store/notify.h"
 #include "cmd/store/serving.h"
+#include "cmd/store/traces.h"
 #include "store/reach.h"
 
 #include <ashlar/log.h>
@@ -56,6 +58,27 @@ static const ash_cmd_option options[] = {
     {0, "auth", NULL,
      "ask MongoDB's drivers to sign in, also before the first user is made (`ashlar user add`); "
      "with users, they always have to"},
+    {0, "tls-certificate", "FILE",
+     "speak TLS with MongoDB's drivers and by HTTP, with this certificate (PEM, with those above "
+     "it "
+     "behind it, and its key if there is no --tls-key)"},
+    {0, "tls-key", "FILE", "the certificate's key (PEM, without a password)"},
+    {0, "tls-ca", "FILE",
+     "check certificates of clients against these (PEM): MongoDB's drivers sign in by them "
+     "(MONGODB-X509)"},
+    {0, "tls-clients", "HOW",
+     "whether clients need one: none, ask (default with --tls-ca) or require", "none ask require"},
+    {0, "tls-self-signed", NULL,
+     "speak TLS with a certificate that is made in the store's folder, for a first try"},
+    {0, "insecure-anywhere", NULL,
+     "listen on any address though nobody has to sign in, or can be overheard"},
+    {0, "audit", "FILE",
+     "write who did what there, a line of JSON for each event; docs/OPERATING.md says which"},
+    {0, "audit-filter", "KIND",
+     "what: authentication, users, structure, writes, reads; several, separated by commas (default "
+     "authentication,users,structure)"},
+    {0, "audit-size", "N", "MiB after which that file becomes FILE.1 (default 64)"},
+    {0, "audit-keep", "N", "how many of those are kept (default 10)"},
     {0, "expire-every", "TIME",
      "how often to look for expired files: 10, 90s, 5m, 1h (default 1s)"},
     {0, "sum-every", "TIME",
@@ -127,6 +150,7 @@ typedef struct running {
     ash_cmd *cmd;
     ash_choices *choices;
     const ash_serving *serving;
+    ash_certificate certificate;
     ash_faces faces;
     struct chores chores;
 } running;
@@ -142,7 +166,7 @@ static void on_hang_up(int number)
     hung_up = 1;
 }
 
-/* With a settings file SIGHUP means to read it again, on a terminal, too. */
+/* With a settings file or a certificate SIGHUP means to read it again, on a terminal, too. */
 static void catch_hang_up(void)
 {
     struct sigaction action = {.sa_handler = on_hang_up};
@@ -163,7 +187,8 @@ static void reload(running *r)
 {
     ash_choices *c = r->choices;
     ash__notify_reloading();
-    if (ash__choices_again(c)) {
+    ash__certificate_reload(&r->certificate);
+    if (c->path != NULL && ash__choices_again(c)) {
         ash__faces_set_max_connections(&r->faces,
                                        (int32_t)ash__choice_amount(c, ASH_SET_MAX_CONNECTIONS));
         ash__chore_set_interval(r->chores.expiry,
@@ -217,7 +242,7 @@ static void wait_for_signal(running *r)
 
 /* Before the store is opened, which may have to be made or waited for.  When it is there, whoever
  * has the address may be the one who has the store: opening tells more then. */
-static int check_beforehand(const ash_cmd *cmd, const ash_faces *faces, ash_error *err)
+static int check_beforehand(const ash_cmd *cmd, const running *r, ash_error *err)
 {
     char *folder =
         ash__cmd_need_folder(cmd, "only a store in a folder can be served, not a deployment", err);
@@ -225,7 +250,7 @@ static int check_beforehand(const ash_cmd *cmd, const ash_faces *faces, ash_erro
         return err->code;
     struct stat st;
     char *made = ash__path_join(folder, "ashlar.store");
-    int rc = ash__faces_try(faces, err);
+    int rc = ash__faces_try(&r->faces, r->serving, err);
     if (rc == ASH_EEXISTS && stat(made, &st) == 0)
         rc = 0;
     ash__free(made);
@@ -240,10 +265,14 @@ static int serve(running *r, ash_error *err)
     if (rc == 0)
         rc = ash__faces_start(&r->faces, r->serving, err);
     if (rc == 0) {
+        /* Before the first who asks what happened. */
+        ash__traces_tell(r->serving, "startup", &r->faces);
         ash__faces_announce(&r->faces, r->serving);
+        ash__certificate_announce(&r->certificate, r->cmd);
         tell_ready(r);
         wait_for_signal(r);
         ash__notify("STOPPING=1");
+        ash__traces_tell(r->serving, "shutdown", &r->faces);
     }
     stop_chores(&r->chores);
     ash__faces_stop(&r->faces);
@@ -303,10 +332,19 @@ static void prepare(ash_cmd *cmd, const ash_choices *choices)
     keep_memory_flat();
     ash_log_set(print_log, cmd, ash__choice_log_level(choices));
     ash__cmd_catch_signals();
-    if (choices->path != NULL)
+    if (choices->path != NULL || ash__certificate_is_wanted(choices))
         catch_hang_up();
     else
         outlive_terminals();
+}
+
+/* One that is made lies in the folder, which there has to be first. */
+static int make_certificate(running *r, ash_error *err)
+{
+    char *folder = ash__cmd_store_folder(r->cmd);
+    int rc = ash__certificate_open(&r->certificate, r->choices, folder, err);
+    ash__free(folder);
+    return rc;
 }
 
 static int open_and_serve(ash_cmd *cmd, running *r, ash_serving *serving)
@@ -316,21 +354,38 @@ static int open_and_serve(ash_cmd *cmd, running *r, ash_serving *serving)
     ash_cmd_door door = {0};
     opts.durability = durability_of(ash__choice(r->choices, ASH_SET_DURABILITY));
     opts.no_server = true; /* one that is already there is an error, not a detour */
-    int rc = check_beforehand(cmd, &r->faces, &err);
+    int rc = check_beforehand(cmd, r, &err);
     if (rc == 0)
         rc = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &serving->store, &err);
+    if (rc == 0)
+        rc = make_certificate(r, &err);
+    serving->tls = r->certificate.tls;
     if (rc == 0 && ash__choice(r->choices, ASH_SET_NO_SOCKET) == NULL)
         rc = open_door(serving, &door, &err);
     /* NULL without a door. */
     serving->socket_path = door.path;
     if (rc == 0)
+        rc = ash__traces_open(serving, &err);
+    if (rc == 0)
         rc = serve(r, &err);
+    ash__traces_close(serving);
     if (rc == 0)
         rc = report_damage(serving->store, &err);
     if (rc < 0)
         rc = ash__cmd_fail(cmd, NULL, &err);
     ash__cmd_close_store(serving->store);
     ash__door_close(&door);
+    return rc;
+}
+
+/* What others can see of the server, and whether its certificate is any. */
+static int check_safety(running *r)
+{
+    ash_error err = ASH_ERROR_INIT;
+    int rc = ash__certificate_check(r->choices);
+    if (rc == 0 && (ash__faces_check(&r->faces, r->serving, &err) != 0 ||
+                    ash__certificate_open(&r->certificate, r->choices, NULL, &err) != 0))
+        rc = ash__cmd_fail(r->cmd, NULL, &err);
     return rc;
 }
 
@@ -347,6 +402,8 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
         rc = ash__serving_make(&choices, &serving);
     if (rc == 0)
         rc = ash__faces_init(&r.faces, &serving);
+    if (rc == 0)
+        rc = check_safety(&r);
     if (only_check) {
         rc = ash__choices_report(&choices, rc);
     } else if (rc != 0) {
@@ -361,6 +418,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
         rc = open_and_serve(cmd, &r, &serving);
     }
     ash__faces_stop(&r.faces);
+    ash__certificate_release(&r.certificate);
     ash__choices_release(&choices);
     return rc;
 }
@@ -383,9 +441,10 @@ const ash_cmd_verb ash__cmd_serve = {
                "says what takes a restart.\n"
                "Its log goes to standard error, each line with its date (with --json: objects "
                "\"log\"); with -q, only warnings and\n"
-               "errors.  Only loopback addresses are allowed, since there is no TLS. "
-               " Port 0 is any free port; a\n"
-               "port alone means 127.0.0.1.  fd:3 is a socket that was given to the process; those "
+               "errors.  Beyond loopback addresses it takes TLS and clients that have to sign in: "
+               "--auth and --tls-certificate.\n"
+               "With a certificate, SIGHUP reads that again, too.  Port 0 is any free port; a port "
+               "alone means 127.0.0.1.  fd:3 is a socket that was given to the process; those "
                "that systemd names mongo, nats or\n"
                "http are taken by themselves.",
     .options = options,

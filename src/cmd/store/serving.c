@@ -111,7 +111,7 @@ static int check_options(const ash_cmd *cmd, const ash_cmd_args *args)
         ash_setting key = (ash_setting)i;
         if (value == NULL || is_checked_later(key))
             continue;
-        if (key == ASH_SET_HTTP_HOST)
+        if (key == ASH_SET_HTTP_HOST || key == ASH_SET_AUDIT_FILTER)
             rc = check_list(cmd, key, value);
         /* A flag's value is empty. */
         else if (cmd->verb->options[i].argument != NULL && !ash__setting_check(key, value, why))
@@ -193,13 +193,23 @@ int ash__serving_make(const ash_choices *c, ash_serving *out)
                          .set_name = ash__choice(c, ASH_SET_REPLICA_SET),
                          .standalone = ash__choice(c, ASH_SET_STANDALONE) != NULL,
                          .test_commands = ash__choice(c, ASH_SET_TEST_COMMANDS) != NULL,
-                         .auth = ash__choice(c, ASH_SET_AUTH) != NULL};
+                         .auth = ash__choice(c, ASH_SET_AUTH) != NULL,
+                         .uses_tls = ash__choice(c, ASH_SET_TLS_CERTIFICATE) != NULL ||
+                                     ash__choice(c, ASH_SET_TLS_SELF_SIGNED) != NULL,
+                         .insecure_anywhere = ash__choice(c, ASH_SET_INSECURE_ANYWHERE) != NULL,
+                         .audit_path = ash__choice(c, ASH_SET_AUDIT),
+                         .audit_filter = ash__choice(c, ASH_SET_AUDIT_FILTER)};
     for (int i = 0; i < ASH_FACES; i++)
         out->listen[i] = ash__choice(c, (ash_setting)i);
     out->max_connections = (int32_t)ash__choice_amount(c, ASH_SET_MAX_CONNECTIONS);
+    out->audit_bytes = ash__choice_amount(c, ASH_SET_AUDIT_SIZE) * 1024 * 1024;
+    out->audit_keep = (int32_t)ash__choice_amount(c, ASH_SET_AUDIT_KEEP);
     out->stop_timeout_ms = ash__choice_amount(c, ASH_SET_STOP_TIMEOUT) * 1000;
     if (out->standalone && out->set_name != NULL)
         return ash__cmd_usage(c->cmd, "a --standalone server has no --replica-set");
+    if (out->audit_path == NULL &&
+        (out->audit_filter != NULL || out->audit_bytes > 0 || out->audit_keep > 0))
+        return ash__cmd_usage(c->cmd, "what is said of the audit log needs an --audit FILE");
     return 0;
 }
 

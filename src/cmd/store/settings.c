@@ -32,6 +32,17 @@ static const ash_setting_key keys[ASH_SETTINGS] = {
     [ASH_SET_MAX_CONNECTIONS] = {"", "max-connections", ASH_KEY_NUMBER, 1, 1000000, .live = true},
     [ASH_SET_TEST_COMMANDS] = {"", "test-commands", ASH_KEY_FLAG},
     [ASH_SET_AUTH] = {"", "auth", ASH_KEY_FLAG},
+    [ASH_SET_TLS_CERTIFICATE] = {"", "tls-certificate", ASH_KEY_TEXT},
+    [ASH_SET_TLS_KEY] = {"", "tls-key", ASH_KEY_TEXT},
+    [ASH_SET_TLS_CA] = {"", "tls-ca", ASH_KEY_TEXT},
+    [ASH_SET_TLS_CLIENTS] = {"", "tls-clients", ASH_KEY_CHOICE, .choices = "none, ask or require"},
+    [ASH_SET_TLS_SELF_SIGNED] = {"", "tls-self-signed", ASH_KEY_FLAG},
+    [ASH_SET_INSECURE_ANYWHERE] = {"", "insecure-anywhere", ASH_KEY_FLAG},
+    [ASH_SET_AUDIT] = {"", "audit", ASH_KEY_TEXT},
+    [ASH_SET_AUDIT_FILTER] = {"", "audit-filter", ASH_KEY_KINDS, .max = ASH_SETTINGS_MAX_KINDS,
+                              .choices = "authentication, users, structure, writes or reads"},
+    [ASH_SET_AUDIT_SIZE] = {"", "audit-size", ASH_KEY_NUMBER, 1, 1000000},
+    [ASH_SET_AUDIT_KEEP] = {"", "audit-keep", ASH_KEY_NUMBER, 1, 1000},
     [ASH_SET_EXPIRE_EVERY] = {"", "expire-every", ASH_KEY_SECONDS, 1, 86400, .live = true},
     [ASH_SET_SUM_EVERY] = {"", "sum-every", ASH_KEY_SECONDS, 1, 86400, .live = true},
     [ASH_SET_NO_BACKGROUND] = {"", "no-background", ASH_KEY_FLAG},
@@ -60,7 +71,7 @@ bool ash__setting_is_live(ash_setting key)
 bool ash__setting_is_list(ash_setting key)
 {
     return keys[key].kind == ASH_KEY_ADDRESSES || keys[key].kind == ASH_KEY_NAMES ||
-           keys[key].kind == ASH_KEY_ENDPOINTS;
+           keys[key].kind == ASH_KEY_KINDS || keys[key].kind == ASH_KEY_ENDPOINTS;
 }
 
 const char *ash__hosted_address(const char *address, char hosted[ASH_HOSTED_BYTES])
@@ -93,8 +104,8 @@ static bool check_choice(const ash_setting_key *k, const char *value, char *why)
 
 static bool check_address(const char *value, char *why)
 {
-    /* As of all faces, none of which asks who its clients are. */
-    const ash_listen_rule rule = {1, "clients are not authenticated"};
+    /* Who may listen where is asked when all is known that it hangs on. */
+    const ash_listen_rule rule = {1, NULL};
     char hosted[ASH_HOSTED_BYTES];
     ash_error err = ASH_ERROR_INIT;
     if (ash__listen_check(&rule, ash__hosted_address(value, hosted), &err) == 0)
@@ -128,6 +139,7 @@ bool ash__setting_check(ash_setting key, const char *value, char why[ASH_SETTING
         return strcmp(value, "yes") == 0 || strcmp(value, "no") == 0 ||
                refuse(why, "yes or no", value);
     case ASH_KEY_CHOICE:
+    case ASH_KEY_KINDS:
         return check_choice(k, value, why);
     case ASH_KEY_NUMBER:
     case ASH_KEY_SECONDS:

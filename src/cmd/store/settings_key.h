@@ -18,6 +18,7 @@ typedef struct ash_setting_key {
         ASH_KEY_SET_NAME,
         ASH_KEY_ADDRESSES, /* a list, as is what follows */
         ASH_KEY_NAMES,
+        ASH_KEY_KINDS,
         ASH_KEY_ENDPOINTS
     } kind;
     int min, max;        /* of a number or a time; of a list, how many there may be */

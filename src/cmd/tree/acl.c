@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "user/users.h"
 
 #include <string.h>
 
@@ -14,7 +15,7 @@ static const ash_cmd_option options[] = {
     {0, "write", "ROLE,...", "who may change"},
     {0, "open", "ROLE,...", "who may pass through the folder (else: whoever may read it)"},
     {0, "inherit", NULL, "no list of its own: that of the folder above counts"},
-    {0, "effective", "ROLE", "say what the role may do"},
+    {0, "effective", "user:NAME|ROLE", "say what that user, or somebody with that role, may do"},
     ASH_CMD_TREE_BY_OPTION,
     ASH_CMD_TREE_NO_OPTION,
 };
@@ -132,42 +133,110 @@ static int show_lists(ash_cmd_tree_run *r, const char *path, ash_error *err)
     return 0;
 }
 
-/* What a user with just this role may do. */
-static int show_effective(ash_cmd_tree_run *r, const char *path, const char *role, ash_error *err)
+/* ---- what somebody may do ---- */
+
+/* "user:NAME", "user:NAME@DATABASE", or a role, which is as somebody with just that. */
+typedef struct somebody {
+    ash_principal who;
+    char *user, *db;
+    bson_t roles;
+} somebody;
+
+static void become_role(somebody *s, ash_store *store, const char *role)
 {
-    ash_principal who = ASH_PRINCIPAL_INIT;
     bson_t *roles = BCON_NEW("0", "{", "role", BCON_UTF8(role), "db",
-                             BCON_UTF8(ash_store_default_db(r->store)), "}");
-    bson_t object = BSON_INITIALIZER;
+                             BCON_UTF8(ash_store_default_db(store)), "}");
+    bson_destroy(&s->roles);
+    bson_copy_to(roles, &s->roles);
+    bson_destroy(roles);
+    s->user = ash__strdup("");
+}
+
+static int become_user(somebody *s, ash_store *store, const char *text, ash_error *err)
+{
+    const char *at = strrchr(text, '@');
+    ash_users users;
+    ash_privileges unused = ASH_PRIVILEGES_INIT;
+    bson_t doc;
+    s->user = at != NULL ? ash__strndup(text, (size_t)(at - text)) : ash__strdup(text);
+    s->db = ash__strdup(at != NULL ? at + 1 : "admin");
+    ash_user_id id = {&ash__user_kind, s->user, s->db};
+    int rc = ash__users_init(&users, store, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__user_find(&users, &id, &doc, err);
+    if (rc == 0) {
+        bson_destroy(&s->roles);
+        rc = ash__user_near_roles(&users, ash__doc_from_bson(&doc), &unused, &s->roles, err);
+        bson_destroy(&doc);
+    }
+    ash__privileges_release(&unused);
+    ash__users_release(&users);
+    return rc;
+}
+
+static int become(somebody *s, ash_store *store, const char *text, ash_error *err)
+{
     int rc = 0;
-    who.user = role;
-    who.db = ash_store_default_db(r->store);
-    who.roles = roles;
-    BSON_APPEND_UTF8(&object, "path", path);
-    BSON_APPEND_UTF8(&object, "role", role);
+    bson_init(&s->roles);
+    if (strncmp(text, "user:", 5) == 0)
+        rc = become_user(s, store, text + 5, err);
+    else
+        become_role(s, store, text);
+    s->who = (ash_principal)ASH_PRINCIPAL_INIT;
+    s->who.user = s->user;
+    s->who.db = s->db;
+    s->who.roles = &s->roles;
+    return rc;
+}
+
+static void somebody_release(somebody *s)
+{
+    ash__free(s->user);
+    ash__free(s->db);
+    bson_destroy(&s->roles);
+}
+
+static int show_rights(ash_cmd_tree_run *r, const char *path, const ash_principal *who,
+                       bson_t *object, ash_error *err)
+{
+    int rc = 0;
     for (size_t i = 0; rc == 0 && i < ASH_ARRAY_LEN(rights); i++) {
         ash_error refused = ASH_ERROR_INIT;
-        rc = ash_tree_allows(r->tree, path, &who, rights[i].right, &r->op, &refused);
+        rc = ash_tree_allows(r->tree, path, who, rights[i].right, &r->op, &refused);
         bool may = rc == 0;
         if (rc == ASH_EACCES)
             rc = 0;
         else if (rc != 0)
             *err = refused;
-        BSON_APPEND_BOOL(&object, rights[i].name, may);
+        BSON_APPEND_BOOL(object, rights[i].name, may);
         if (rc == 0)
-            ash__cmd_say(r->cmd, "%-6s %s%s%s", rights[i].name,
-                         may ? "yes" : "no: ", may ? "" : refused.text, "");
+            ash__cmd_say(r->cmd, "%-6s %s%s", rights[i].name,
+                         may ? "yes" : "no: ", may ? "" : refused.text);
     }
+    return rc;
+}
+
+static int show_effective(ash_cmd_tree_run *r, const char *path, const char *text, ash_error *err)
+{
+    somebody s = {0};
+    bson_t object = BSON_INITIALIZER;
+    int rc = become(&s, r->store, text, err);
+    BSON_APPEND_UTF8(&object, "path", path);
+    BSON_APPEND_UTF8(&object, strncmp(text, "user:", 5) == 0 ? "user" : "role",
+                     strncmp(text, "user:", 5) == 0 ? text + 5 : text);
+    if (rc == 0)
+        rc = show_rights(r, path, &s.who, &object, err);
     if (rc == 0 && r->cmd->json)
         ash__cmd_emit(&object);
     bson_destroy(&object);
-    bson_destroy(roles);
+    somebody_release(&s);
     return rc;
 }
 
 static int acl(ash_cmd_tree_run *r, ash_error *err)
 {
-    const char *path = r->args->words[0];
+    const char *path = r->args->count > 0 ? r->args->words[0] : "/";
     const char *const *values = r->args->values;
     bool set = values[READ] != NULL || values[WRITE] != NULL || values[ENTER] != NULL;
     bool inherit = values[INHERIT] != NULL;
@@ -195,16 +264,17 @@ const ash_cmd_verb ash__cmd_tree_acl = {
     .name = "tree acl",
     .group = "trees",
     .synopsis = "[--read ROLE,...] [--write ROLE,...] [--open ROLE,...] [--inherit] [--effective "
-                "ROLE] PATH",
+                "user:NAME|ROLE] [PATH]",
     .summary = "show or say who may do what",
     .details =
         "The list of the nearest folder counts; a right that it does not name belongs to "
         "nobody, and where no list is,\n"
         "everybody may do everything.  Lists that are not given stay as they are.  They hold "
         "for those who come through\n"
-        "a server with users; this command itself is the store's owner.",
+        "a server with users; this command itself is the store's owner.  user:NAME in a list is a "
+        "user of admin,\nuser:NAME@DATABASE one of another.",
     .options = options,
-    .min_words = 1,
+    .min_words = 0,
     .max_words = 1,
     .run = run_acl,
 };

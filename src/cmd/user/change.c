@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/kit/amount.h"
+#include "user/usage.h"
 
 #include <string.h>
 
@@ -24,6 +26,14 @@ static const ash_cmd_option add_options[] = {
     [EXTERNAL] = {0, "external", NULL,
                   "NAME is the subject of the user's certificate, and there is no password (the "
                   "same as --db $external; roles without @ are of admin)"},
+    {0, NULL, NULL, NULL}};
+
+enum { CONNECTIONS = ASH_CMD_USER_FIRST_OPTION, OPERATIONS, BYTES };
+static const ash_cmd_option limit_options[] = {
+    ASH_CMD_USER_OPTIONS,
+    [CONNECTIONS] = {0, "connections", "N", "at a time, or none for no limit"},
+    [OPERATIONS] = {0, "operations", "N", "a second, or none"},
+    [BYTES] = {0, "bytes", "SIZE", "a second, sent and received: 500k, 10M; or none"},
     {0, NULL, NULL, NULL}};
 
 typedef struct run {
@@ -185,6 +195,62 @@ static int do_revoke(run *r, ash_error *err)
     return change_roles(r, false, err);
 }
 
+/* ---- limits ---- */
+
+/* One that is not given stays; none is 0. */
+static int read_limit(const run *r, int option, int64_t *out, ash_error *err)
+{
+    const char *text = r->args->values[option];
+    double bytes;
+    if (text == NULL)
+        return 0;
+    if (strcmp(text, "none") == 0) {
+        *out = 0;
+        return 0;
+    }
+    if (option == BYTES && ash__amount_size(text, &bytes) && bytes >= 1 && bytes < 1e15) {
+        *out = (int64_t)bytes;
+        return 0;
+    }
+    if (option != BYTES && ash__amount_number(text, 1, 1000000000, out))
+        return 0;
+    return ash__fail(err, ASH_EINVAL, "--%s takes %s or none, not \"%.60s\"",
+                     limit_options[option].name,
+                     option == BYTES ? "a size such as 500k" : "a whole number", text);
+}
+
+static void say_limit(const run *r, const char *what, int64_t limit)
+{
+    if (limit > 0)
+        ash__cmd_say(r->cmd, "%s@%s: %lld %s", r->id.name, r->id.db, (long long)limit, what);
+    else
+        ash__cmd_say(r->cmd, "%s@%s: any number of %s", r->id.name, r->id.db, what);
+}
+
+static int do_limit(run *r, ash_error *err)
+{
+    ash_limits limits;
+    bson_t doc;
+    int rc = ash__user_find(&r->users, &r->id, &doc, err);
+    if (rc != 0)
+        return rc;
+    ash__limits_read(ash__doc_from_bson(&doc), &limits);
+    bson_destroy(&doc);
+    rc = read_limit(r, CONNECTIONS, &limits.connections, err);
+    if (rc == 0)
+        rc = read_limit(r, OPERATIONS, &limits.operations, err);
+    if (rc == 0)
+        rc = read_limit(r, BYTES, &limits.bytes, err);
+    if (rc == 0 && r->args->given_count > 0)
+        rc = ash__user_set_limits(&r->users, &r->id, &limits, err);
+    if (rc != 0)
+        return rc;
+    say_limit(r, "connections", limits.connections);
+    say_limit(r, "operations a second", limits.operations);
+    say_limit(r, "bytes a second", limits.bytes);
+    return 0;
+}
+
 /* ---- ls ---- */
 
 static void print_roles(ash_doc user)
@@ -260,6 +326,7 @@ VERB(add, ASH_CMD_WRITE)
 VERB(ls, ASH_CMD_READ)
 VERB(rm, ASH_CMD_WRITE)
 VERB(passwd, ASH_CMD_WRITE)
+VERB(limit, ASH_CMD_WRITE)
 VERB(grant, ASH_CMD_WRITE)
 VERB(revoke, ASH_CMD_WRITE)
 
@@ -319,6 +386,23 @@ const ash_cmd_verb ash__cmd_user_passwd = {
     .min_words = 1,
     .max_words = 1,
     .run = run_passwd,
+};
+
+const ash_cmd_verb ash__cmd_user_limit = {
+    .name = "user limit",
+    .group = "serve",
+    .synopsis = "[--db DATABASE] [--connections N] [--operations N] [--bytes SIZE] NAME",
+    .summary = "say how much of a server a user may have, or show it",
+    .details =
+        "A second's worth of operations and bytes may come at once; what goes beyond waits, up to "
+        "ten seconds, and is refused\n"
+        "then (code 462).  One connection too many is refused.  Limits hold for MongoDB's drivers, "
+        "at once.\n"
+        "Example: ashlar user limit ann --connections 20 --operations 500 --bytes 10M",
+    .options = limit_options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run_limit,
 };
 
 const ash_cmd_verb ash__cmd_user_grant = {

@@ -19,6 +19,7 @@ enum { ASH_CMD_USER_DB, ASH_CMD_USER_FIRST_OPTION };
     X(ls)                                                                                          \
     X(rm)                                                                                          \
     X(passwd)                                                                                      \
+    X(limit)                                                                                       \
     X(grant)                                                                                       \
     X(revoke)
 

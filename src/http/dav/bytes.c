@@ -18,6 +18,7 @@ typedef struct sending {
     ash_dav *dav;
     const ash_tree_entry *entry;
     ash_tree_entry *own;          /* the same; or NULL */
+    const ash_op *op;             /* who asks */
     ash_kept_file *kept;          /* whose the entry is, and the bytes; or NULL */
     const ash_kept_facts *keep;   /* while the answer begins; or NULL */
     size_t fields_at, fields_len; /* of the file, among the answer's */
@@ -195,7 +196,7 @@ static int open_range(sending *s, ash_error *err)
     o.start = r->start;
     o.end = r->end;
     o.unverified = is_known_good(s);
-    return ash_tree_open_entry(s->dav->tree, s->entry, &o, NULL, &s->reader, err);
+    return ash_tree_open_entry(s->dav->tree, s->entry, &o, s->op, &s->reader, err);
 }
 
 /* What out has room for behind its end, len bytes; a file that ends earlier is damaged. */
@@ -372,6 +373,7 @@ static void send(ash_exchange *x, sending *s)
     ash_validators now;
     x->state = s;
     x->release = release;
+    s->op = x->op;
     ash__dav_validators(s->entry, etag, &now);
     switch (ash__http_condition_check(x->head, x->method, &now)) {
     case 0:

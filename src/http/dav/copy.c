@@ -70,7 +70,7 @@ static bool check_target(copying *c)
     ash_error err = ASH_ERROR_INIT;
     ash_tree_entry *folder = NULL;
     const char *overwrite = ash__head_field(x->head, "Overwrite");
-    int rc = ash__dav_lookup_parent(c->dav, c->to, &folder, &err);
+    int rc = ash__dav_lookup_parent(c->dav, x->op, c->to, &folder, &err);
     c->keep_target = overwrite != NULL && strcasecmp(overwrite, "F") == 0;
     if (rc != 0)
         ash__answer_error(x, &err);
@@ -119,7 +119,7 @@ static int remove_target(copying *c, const ash_op *op, ash_error *err)
 static int replace(ash_transaction *transaction, void *ctx, ash_error *err)
 {
     copying *c = ctx;
-    ash_op op = ASH_OP_INIT;
+    ash_op op = ash__dav_op(c->x);
     op.transaction = transaction;
     int rc = remove_target(c, &op, err);
     return rc == 0 ? transfer(c, &op, err) : rc;
@@ -137,7 +137,7 @@ static int is_large(copying *c, const ash_tree_entry *e, bool *large, ash_error 
     if (!ash_tree_entry_is_folder(e))
         return 0;
     o.recursive = true;
-    rc = ash_tree_list(c->dav->tree, ash_tree_entry_path(e), &o, NULL, &l, err);
+    rc = ash_tree_list(c->dav->tree, ash_tree_entry_path(e), &o, c->x->op, &l, err);
     while (rc == 0 && next != NULL && count <= MAX_IN_COMMIT) {
         rc = ash_tree_listing_next(l, &next, err);
         count++;
@@ -160,8 +160,8 @@ static int replace_target(copying *c, ash_error *err)
     if (!large_target && !large_source)
         return ash_store_transact(c->dav->store, replace, c, NULL, err);
     /* What was in the way is in the trash, should the second step fail. */
-    rc = remove_target(c, NULL, err);
-    return rc == 0 ? transfer(c, NULL, err) : rc;
+    rc = remove_target(c, c->x->op, err);
+    return rc == 0 ? transfer(c, c->x->op, err) : rc;
 }
 
 static void carry_out(copying *c)
@@ -172,7 +172,7 @@ static void carry_out(copying *c)
     bool is_version = there != NULL && !c->move && !ash_tree_entry_is_folder(there) &&
                       !ash_tree_entry_is_folder(c->source.entry);
     bool replaces = there != NULL && !is_version;
-    int rc = replaces ? replace_target(c, &err) : transfer(c, NULL, &err);
+    int rc = replaces ? replace_target(c, &err) : transfer(c, x->op, &err);
     if (rc == ASH_EEXISTS && c->keep_target)
         ash__answer_text(x, 412, "%s is there already, and is not to be overwritten", c->to);
     else if (rc == ASH_EEXISTS)

@@ -10,7 +10,7 @@ static void remove_entry(ash_dav *dav, ash_exchange *x, const char *path, ash_da
     o.fence = g->fence;
     o.if_version = g->if_version;
     o.recursive = true;
-    int rc = ash_tree_remove(dav->tree, path, &o, NULL, &err);
+    int rc = ash_tree_remove(dav->tree, path, &o, x->op, &err);
     if (rc == 0) {
         ash__dav_locks_gone(g);
         ash__answer_empty(x, 204);

@@ -18,16 +18,6 @@ static void release(ash_exchange *x)
     ash__free(s);
 }
 
-/* A name with a line break in it is one line all the same. */
-static void add_name(ash_buffer *out, const ash_tree_entry *e)
-{
-    for (const char *at = ash_tree_entry_name(e); *at != '\0'; at++) {
-        unsigned char c = (unsigned char)*at;
-        ash__buffer_append_byte(out, c < 0x20 || c == 0x7f ? '?' : c);
-    }
-    ash__buffer_append_text(out, ash_tree_entry_is_folder(e) ? "/\n" : "\n");
-}
-
 static int more(ash_exchange *x, ash_buffer *out)
 {
     listing *s = x->state;
@@ -41,7 +31,7 @@ static int more(ash_exchange *x, ash_buffer *out)
             return rc;
         if (e == NULL)
             return ASH_MORE_LAST;
-        add_name(out, e);
+        ash__dav_add_line(out, ash_tree_entry_name(e), ash_tree_entry_is_folder(e));
     }
     return ASH_MORE_TO_COME;
 }
@@ -53,7 +43,7 @@ static void send_names(ash_dav *dav, ash_exchange *x, const char *path)
     x->state = s;
     x->release = release;
     x->more = more;
-    if (ash_tree_list(dav->tree, path, NULL, NULL, &s->l, &err) != 0)
+    if (ash_tree_list(dav->tree, path, NULL, x->op, &s->l, &err) != 0)
         ash__answer_error(x, &err);
     else
         ash__answer_stream(x, 200, "text/plain; charset=utf-8", -1);
@@ -64,12 +54,13 @@ void ash__dav_get(ash_dav *dav, ash_exchange *x, const char *path)
     ash_error err = ASH_ERROR_INIT;
     ash_tree_entry *e = NULL;
     uint64_t moment;
-    bool known = ash__store_moment(dav->store, &moment);
+    /* What is kept was for whoever may read it: users are looked up. */
+    bool known = x->op == NULL && ash__store_moment(dav->store, &moment);
     ash_kept_file *kept =
         known && !x->target.is_folder ? ash__kept_file_find(dav->kept, path, moment) : NULL;
     if (kept != NULL) {
         ash__dav_send_kept(x, dav, kept);
-    } else if (ash__dav_lookup(dav, path, &e, &err) != 0) {
+    } else if (ash__dav_lookup(dav, x->op, path, &e, &err) != 0) {
         ash__answer_error(x, &err);
     } else if (e == NULL || (x->target.is_folder && !ash_tree_entry_is_folder(e))) {
         ash__answer_text(x, 404, "there is no %s", path);

@@ -35,7 +35,7 @@ static bool etag_holds(const guarding *g, const char *path, const char *etag)
     ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
     char now[ASH_ETAG_BYTES];
-    if (ash__dav_lookup(g->dav, path, &e, &err) != 0 || e == NULL)
+    if (ash__dav_lookup(g->dav, g->x->op, path, &e, &err) != 0 || e == NULL)
         return false;
     ash__dav_etag(e, now);
     ash_tree_entry_free(e);
@@ -265,7 +265,7 @@ static int find_folder(guarding *g, const ash_tree_entry *e, ash_error *err)
         g->changes |= ASH_GUARD_NAME;
     if (!(g->changes & ASH_GUARD_NAME) || strcmp(g->path, "/") == 0)
         return 0;
-    return ash__dav_lookup_parent(g->dav, g->path, &g->folder, err);
+    return ash__dav_lookup_parent(g->dav, g->x->op, g->path, &g->folder, err);
 }
 
 /* What goes along with it may be locked anywhere below. */
@@ -284,7 +284,8 @@ static bool prepare(guarding *g, ash_dav_guard *out)
     ash__free(asked);
     if (!good)
         ash__answer_text(g->x, 400, "the If field is none that RFC 4918 knows");
-    else if (load_locks(g, &err) != 0 || ash__dav_lookup(g->dav, g->path, &out->entry, &err) != 0 ||
+    else if (load_locks(g, &err) != 0 ||
+             ash__dav_lookup(g->dav, g->x->op, g->path, &out->entry, &err) != 0 ||
              find_folder(g, out->entry, &err) != 0)
         ash__answer_error(g->x, &err);
     return g->x->status == 0;

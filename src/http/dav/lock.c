@@ -17,6 +17,7 @@ enum { MAX_XML_BYTES = 64 * 1024, DEFAULT_SECONDS = 600, MAX_SECONDS = 3600 };
 
 typedef struct locking {
     ash_dav *dav;
+    const ash_op *op; /* who asks */
     char *path;
     int64_t seconds;
     bool deep;
@@ -86,14 +87,14 @@ static int make_file(locking *k, ash_error *err)
     ash_tree_writer *w = NULL;
     o.if_absent = true;
     o.fence = k->guard.fence;
-    int rc = ash_tree_open_writer(k->dav->tree, k->path, &o, NULL, &w, err);
+    int rc = ash_tree_open_writer(k->dav->tree, k->path, &o, k->op, &w, err);
     if (rc == 0)
         rc = ash_tree_writer_finish(w, NULL, &k->guard.entry, err);
     ash_tree_writer_free(w);
     k->made = rc == 0;
     /* Another client was faster, and its lock may stand in the way, or not. */
     if (rc == ASH_EEXISTS) {
-        rc = ash__dav_lookup(k->dav, k->path, &k->guard.entry, err);
+        rc = ash__dav_lookup(k->dav, k->op, k->path, &k->guard.entry, err);
         if (rc == 0 && k->guard.entry == NULL)
             rc = ash__fail(err, ASH_ECONFLICT, "%s comes and goes; try again", k->path);
     }
@@ -108,7 +109,7 @@ static void unmake_file(locking *k)
     o.if_version = ash_tree_entry_version(k->guard.entry);
     o.fence = &nobody;
     /* Whoever has written or locked it meanwhile keeps it. */
-    ash_tree_remove(k->dav->tree, k->path, &o, NULL, NULL);
+    ash_tree_remove(k->dav->tree, k->path, &o, k->op, NULL);
     k->made = false;
 }
 
@@ -125,7 +126,7 @@ static bool is_same(const ash_tree_entry *a, const ash_tree_entry *b)
 static int check_place(const locking *k, ash_error *err)
 {
     ash_tree_entry *now = NULL;
-    int rc = ash__dav_lookup(k->dav, k->path, &now, err);
+    int rc = ash__dav_lookup(k->dav, k->op, k->path, &now, err);
     if (rc == 0 && (now == NULL || !is_same(now, k->guard.entry)))
         rc = ash__fail(err, ASH_ECONFLICT, "%s comes and goes; try again", k->path);
     ash_tree_entry_free(now);
@@ -169,6 +170,14 @@ static bool make_place(ash_exchange *x, locking *k, const ash_dav_lock *lock)
     return x->status == 0;
 }
 
+/* A lock keeps others from writing, and is for those who may.  Of what is not there, or is not to be
+ * seen, the file that would be made decides. */
+static bool may_lock(const locking *k)
+{
+    return ash__dav_allows(k->dav, k->op, k->path, ASH_TREE_WRITE) ||
+           !ash__dav_allows(k->dav, k->op, k->path, ASH_TREE_READ);
+}
+
 static void lock_new(ash_exchange *x, locking *k, const ash_xml_node *root)
 {
     const ash_xml_node *scope = ash__xml_child(root, "DAV:", "lockscope");
@@ -183,6 +192,8 @@ static void lock_new(ash_exchange *x, locking *k, const ash_xml_node *root)
         ash__answer_text(x, 400, "<lockinfo> asks for no write lock, exclusive or shared");
     else if (strlen(lock.owner) > ASH_DAV_MAX_OWNER_BYTES)
         ash__answer_text(x, 413, "the owner is too long");
+    else if (!may_lock(k))
+        ash__answer_text(x, 403, "only who may write %s may lock it", k->path);
     else if (make_place(x, k, &lock))
         take_lock(x, k, &lock);
     ash__dav_lock_release(&lock);
@@ -244,6 +255,7 @@ void ash__dav_lock(ash_dav *dav, ash_exchange *x, const char *path)
 {
     locking *k = ash__new(locking);
     k->dav = dav;
+    k->op = x->op;
     k->path = ash__strdup(path);
     k->seconds = seconds_of(x);
     k->depth = ash__dav_depth(x, -1);

@@ -7,7 +7,7 @@ static void make(ash_dav *dav, ash_exchange *x, const char *path, const ash_dav_
     ash_error err = ASH_ERROR_INIT;
     o.fence = g->fence;
     o.if_absent = true;
-    int rc = ash_tree_make_folder(dav->tree, path, &o, NULL, NULL, &err);
+    int rc = ash_tree_make_folder(dav->tree, path, &o, x->op, NULL, &err);
     if (rc == 0)
         ash__answer_empty(x, 201);
     else if (rc == ASH_EEXISTS)
@@ -30,7 +30,7 @@ void ash__dav_mkcol(ash_dav *dav, ash_exchange *x, const char *path)
     if (ash__dav_guard(dav, x, path, ASH_GUARD_NAME, &g)) {
         if (g.entry != NULL)
             ash__answer_text(x, 405, "%s is there already", path);
-        else if (ash__dav_lookup_parent(dav, path, &folder, &err) != 0)
+        else if (ash__dav_lookup_parent(dav, x->op, path, &folder, &err) != 0)
             ash__answer_error(x, &err);
         else if (folder == NULL)
             ash__answer_text(x, 409, "the folder that %s would lie in is not there", path);

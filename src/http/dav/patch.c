@@ -24,7 +24,7 @@ static void release(ash_exchange *x)
 }
 
 /* So much of the old version. */
-static int keep(patch *p, int64_t start, int64_t end, ash_error *err)
+static int keep(patch *p, const ash_op *op, int64_t start, int64_t end, ash_error *err)
 {
     ash_tree_read_options o = ASH_TREE_READ_OPTIONS_INIT;
     ash_tree_reader *r = NULL;
@@ -34,7 +34,7 @@ static int keep(patch *p, int64_t start, int64_t end, ash_error *err)
     o.start = start;
     o.end = end;
     uint8_t *piece = ash__alloc(ASH_PIECE_BYTES);
-    int rc = ash_tree_open_entry(p->upload.dav->tree, p->upload.guard.entry, &o, NULL, &r, err);
+    int rc = ash_tree_open_entry(p->upload.dav->tree, p->upload.guard.entry, &o, op, &r, err);
     while (rc == 0 && got > 0) {
         rc = ash_tree_reader_read(r, piece, ASH_PIECE_BYTES, &got, err);
         if (rc == 0 && got > 0)
@@ -64,7 +64,7 @@ static void finish(ash_exchange *x)
         ash__answer_text(x, 400, "the body is shorter than the range that it is for");
         return;
     }
-    if (keep(p, p->start + p->taken, p->old_length, &err) != 0)
+    if (keep(p, x->op, p->start + p->taken, p->old_length, &err) != 0)
         ash__dav_answer_change(x, &err);
     else
         ash__dav_upload_finish(&p->upload, x);
@@ -124,7 +124,7 @@ static bool begin_patch(patch *p, ash_exchange *x)
     ash_error err = ASH_ERROR_INIT;
     if (!ash__dav_upload_begin(&p->upload, x, new_length(p, x)))
         return false;
-    if (keep(p, 0, p->start, &err) == 0)
+    if (keep(p, x->op, 0, p->start, &err) == 0)
         return true;
     ash__dav_answer_change(x, &err);
     return false;

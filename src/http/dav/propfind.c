@@ -180,11 +180,11 @@ static bool wants_quota(const finding *f)
     return f->names;
 }
 
-static int look(finding *f, ash_error *err)
+static int look(finding *f, const ash_op *op, ash_error *err)
 {
-    int rc = ash__dav_lookup(f->dav, f->path, &f->top, err);
+    int rc = ash__dav_lookup(f->dav, op, f->path, &f->top, err);
     if (rc == 0 && f->top != NULL && f->depth == 1 && ash_tree_entry_is_folder(f->top))
-        rc = ash_tree_list(f->dav->tree, f->path, NULL, NULL, &f->listing, err);
+        rc = ash_tree_list(f->dav->tree, f->path, NULL, op, &f->listing, err);
     if (rc == 0 && f->top != NULL)
         rc = ash__dav_locks_load(f->dav->locks, &f->locks, err);
     f->facts =
@@ -198,7 +198,7 @@ static void answer(ash_exchange *x)
 {
     finding *f = x->state;
     ash_error err = ASH_ERROR_INIT;
-    if (look(f, &err) != 0) {
+    if (look(f, x->op, &err) != 0) {
         ash__answer_error(x, &err);
     } else if (f->top == NULL) {
         ash__answer_text(x, 404, "there is no %s", f->path);

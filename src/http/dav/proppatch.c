@@ -141,7 +141,7 @@ static void answer(ash_exchange *x, const patching *p)
     ash__buffer_release(&out);
 }
 
-static int apply(patching *p, int64_t modified_ms, ash_error *err)
+static int apply(patching *p, const ash_op *op, int64_t modified_ms, ash_error *err)
 {
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     bson_t *props = props_of(p);
@@ -149,7 +149,7 @@ static int apply(patching *p, int64_t modified_ms, ash_error *err)
     o.if_version = p->guard.if_version;
     o.modified_ms = modified_ms;
     o.props = props;
-    int rc = ash_tree_set(p->dav->tree, p->path, &o, NULL, NULL, err);
+    int rc = ash_tree_set(p->dav->tree, p->path, &o, op, NULL, err);
     bson_destroy(props);
     return rc;
 }
@@ -175,7 +175,7 @@ static void change_all(ash_exchange *x, patching *p)
         answer(x, p);
         return;
     }
-    int rc = apply(p, modified_ms, &err);
+    int rc = apply(p, x->op, modified_ms, &err);
     if (rc == 0 || rc == ASH_ETOOBIG) {
         set_statuses(p, 0, rc == 0 ? 200 : 507);
         answer(x, p);

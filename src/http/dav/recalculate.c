@@ -17,12 +17,13 @@ static const struct {
     {"sha256", "SHA256", ASH_DIGEST_SHA256},
 };
 
-static int add_file(ash_dav *dav, const ash_tree_entry *e, ash_digest *digest, ash_error *err)
+static int add_file(ash_dav *dav, const ash_op *op, const ash_tree_entry *e, ash_digest *digest,
+                    ash_error *err)
 {
     ash_tree_reader *r = NULL;
     size_t got = 1;
     uint8_t *piece = ash__alloc(ASH_PIECE_BYTES);
-    int rc = ash_tree_open_entry(dav->tree, e, NULL, NULL, &r, err);
+    int rc = ash_tree_open_entry(dav->tree, e, NULL, op, &r, err);
     while (rc == 0 && got > 0) {
         rc = ash_tree_reader_read(r, piece, ASH_PIECE_BYTES, &got, err);
         if (rc == 0)
@@ -41,7 +42,7 @@ static void answer_digest(ash_dav *dav, ash_exchange *x, const ash_tree_entry *e
     ash_digest *digest = ash__digest_new(kinds[kind].kind);
     if (digest == NULL) {
         ash__answer_text(x, 501, "this machine does not make %s", kinds[kind].label);
-    } else if (add_file(dav, e, digest, &err) != 0) {
+    } else if (add_file(dav, x->op, e, digest, &err) != 0) {
         ash__answer_error(x, &err);
     } else {
         ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
@@ -60,7 +61,7 @@ void ash__dav_recalculate(ash_dav *dav, ash_exchange *x, const char *path, const
         kind++;
     if (kind == ASH_ARRAY_LEN(kinds))
         ash__answer_text(x, 400, "X-Recalculate-Hash is md5, sha1 or sha256");
-    else if (ash__dav_lookup(dav, path, &e, &err) != 0)
+    else if (ash__dav_lookup(dav, x->op, path, &e, &err) != 0)
         ash__answer_error(x, &err);
     else if (e == NULL || ash_tree_entry_is_folder(e))
         ash__answer_text(x, 404, "there is no file %s", path);

@@ -140,11 +140,11 @@ static void answer(ash_exchange *x)
     reporting *r = x->state;
     ash_error err = ASH_ERROR_INIT;
     ash_tree_entry *e = NULL;
-    int rc = ash__dav_lookup(r->dav, r->path, &e, &err);
+    int rc = ash__dav_lookup(r->dav, x->op, r->path, &e, &err);
     bool there = e != NULL, is_folder = there && ash_tree_entry_is_folder(e);
     ash_tree_entry_free(e);
     if (rc == 0 && there && !is_folder)
-        rc = ash_tree_history(r->dav->tree, r->path, 0, NULL, &r->listing, &err);
+        rc = ash_tree_history(r->dav->tree, r->path, 0, x->op, &r->listing, &err);
     if (rc != 0) {
         ash__answer_error(x, &err);
     } else if (!there) {

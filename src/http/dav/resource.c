@@ -39,12 +39,22 @@ void ash__dav_validators(const ash_tree_entry *e, char etag[ASH_ETAG_BYTES], ash
 
 /* ---- looking up ---- */
 
+ash_op ash__dav_op(const ash_exchange *x)
+{
+    return x->op != NULL ? *x->op : (ash_op)ASH_OP_INIT;
+}
+
+bool ash__dav_allows(ash_dav *dav, const ash_op *op, const char *path, unsigned rights)
+{
+    return op == NULL || ash_tree_allows(dav->tree, path, op->principal, rights, NULL, NULL) == 0;
+}
+
 /* A path that goes on below a file leads nowhere, as one does whose folder is missing. */
 static bool is_nowhere(ash_dav *dav, const char *path, int rc)
 {
     ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
-    if (rc == ASH_ENOTFOUND)
+    if (rc == ASH_ENOTFOUND || rc == ASH_EACCES)
         return true;
     if (rc != ASH_EINVAL)
         return false;
@@ -60,18 +70,20 @@ static bool is_nowhere(ash_dav *dav, const char *path, int rc)
     return below_file;
 }
 
-int ash__dav_lookup(ash_dav *dav, const char *path, ash_tree_entry **out, ash_error *err)
+int ash__dav_lookup(ash_dav *dav, const ash_op *op, const char *path, ash_tree_entry **out,
+                    ash_error *err)
 {
     *out = NULL;
-    int rc = ash_tree_get(dav->tree, path, NULL, NULL, out, err);
+    int rc = ash_tree_get(dav->tree, path, NULL, op, out, err);
     return rc != 0 && is_nowhere(dav, path, rc) ? 0 : rc;
 }
 
-int ash__dav_lookup_parent(ash_dav *dav, const char *path, ash_tree_entry **out, ash_error *err)
+int ash__dav_lookup_parent(ash_dav *dav, const ash_op *op, const char *path, ash_tree_entry **out,
+                           ash_error *err)
 {
     const char *slash = strrchr(path, '/');
     char *above = ash__strndup(path, slash == path ? 1 : (size_t)(slash - path));
-    int rc = ash__dav_lookup(dav, above, out, err);
+    int rc = ash__dav_lookup(dav, op, above, out, err);
     ash__free(above);
     if (rc == 0 && *out != NULL && !ash_tree_entry_is_folder(*out)) {
         ash_tree_entry_free(*out);
@@ -157,4 +169,13 @@ const char *ash__dav_type(const ash_tree_entry *e)
         return "httpd/unix-directory";
     const char *said = ash_tree_entry_content_type(e);
     return said != NULL && said[0] != '\0' ? said : ash__dav_type_of_name(ash_tree_entry_name(e));
+}
+
+void ash__dav_add_line(ash_buffer *out, const char *name, bool is_folder)
+{
+    for (const char *at = name; *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
+        ash__buffer_append_byte(out, c < 0x20 || c == 0x7f ? '?' : c);
+    }
+    ash__buffer_append_text(out, is_folder ? "/\n" : "\n");
 }

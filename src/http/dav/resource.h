@@ -15,13 +15,24 @@ void ash__dav_etag(const ash_tree_entry *e, char out[ASH_ETAG_BYTES]);
 /* etag and time of an entry; e NULL: there is none. */
 void ash__dav_validators(const ash_tree_entry *e, char etag[ASH_ETAG_BYTES], ash_validators *out);
 
-/* 0 and the entry, or NULL where nothing is there (an ancestor that is missing or a file, too). */
-int ash__dav_lookup(ash_dav *dav, const char *path, ash_tree_entry **out, ash_error *err);
+/* What calls for this request begin with: who asks. */
+ash_op ash__dav_op(const ash_exchange *x);
+/* By the tree's access lists; true where nobody is asked. */
+bool ash__dav_allows(ash_dav *dav, const ash_op *op, const char *path, unsigned rights);
+/* 0 and the entry, or NULL where nothing is there (an ancestor that is missing or a file, too), or
+ * nothing that op's principal may see: the one is not told from the other. */
+int ash__dav_lookup(ash_dav *dav, const ash_op *op, const char *path, ash_tree_entry **out,
+                    ash_error *err);
 /* The same of the folder that path lies in. */
-int ash__dav_lookup_parent(ash_dav *dav, const char *path, ash_tree_entry **out, ash_error *err);
+int ash__dav_lookup_parent(ash_dav *dav, const ash_op *op, const char *path, ash_tree_entry **out,
+                           ash_error *err);
 
 /* A path of the tree as an href: with the prefix, percent-encoded; folders end in '/'. */
 void ash__dav_href(const ash_dav *dav, ash_buffer *out, const char *path, bool is_folder);
+
+/* A name as one line for who has no use for a page, also with a line break in it; folders have '/'
+ * behind it. */
+void ash__dav_add_line(ash_buffer *out, const char *name, bool is_folder);
 
 /* The name of the URL space that no tree has (http/site). */
 #define ASH_DAV_RESERVED "/.ashlar"

@@ -76,7 +76,7 @@ static bool check_place(ash_dav_upload *u, ash_exchange *x)
         ash__answer_text(x, 405, "a folder has no content to be put there; MKCOL makes one");
         return false;
     }
-    int rc = ash__dav_lookup_parent(u->dav, u->path, &folder, &err);
+    int rc = ash__dav_lookup_parent(u->dav, x->op, u->path, &folder, &err);
     bool there = folder != NULL;
     ash_tree_entry_free(folder);
     if (rc != 0)
@@ -123,7 +123,7 @@ bool ash__dav_upload_begin(ash_dav_upload *u, ash_exchange *x, int64_t bytes)
     ash_error err = ASH_ERROR_INIT;
     if (!count_in(u, x, bytes))
         return false;
-    if (ash_tree_open_writer(u->dav->tree, u->path, &u->opts, NULL, &u->writer, &err) == 0)
+    if (ash_tree_open_writer(u->dav->tree, u->path, &u->opts, x->op, &u->writer, &err) == 0)
         return true;
     /* A name that was free a moment ago, and had to be. */
     if (err.code == ASH_EEXISTS)

@@ -71,8 +71,41 @@ void ash__api_refuse(ash_api_call *c, int status, const char *code, const char *
     ash__buffer_release(&out);
 }
 
+/* Would a listing have shown the user what a change was refused for, or that nothing is there? */
+static bool is_in_sight(ash_api_call *c)
+{
+    ash_dav *dav = c->mount->dav;
+    ash_tree_entry *there = NULL, *above = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    if (ash__dav_allows(dav, c->x->op, c->path, ASH_TREE_READ))
+        return true;
+    int rc = ash__dav_lookup(dav, NULL, c->path, &there, &err);
+    if (rc == 0 && there == NULL)
+        rc = ash__dav_lookup_parent(dav, c->x->op, c->path, &above, &err);
+    bool sees = rc == 0 && above != NULL;
+    ash_tree_entry_free(there);
+    ash_tree_entry_free(above);
+    return sees;
+}
+
+/* What a user may not see is missing, by the same words, which would else say where it is. */
+static bool fail_for_user(ash_api_call *c, const ash_error *err)
+{
+    if (c->x->op == NULL || c->path == NULL ||
+        (err->code != ASH_EACCES && err->code != ASH_ENOTFOUND && err->code != ASH_EINVAL) ||
+        (err->code == ASH_EINVAL && is_in_sight(c)))
+        return false;
+    if (err->code == ASH_EACCES && is_in_sight(c))
+        ash__api_refuse(c, 403, "EACCES", "that is not allowed to this user");
+    else
+        ash__api_refuse(c, 404, "ENOTFOUND", "there is no %s, for this user", c->path);
+    return true;
+}
+
 void ash__api_fail(ash_api_call *c, const ash_error *err)
 {
+    if (fail_for_user(c, err))
+        return;
     int status = err->code == ASH_ELOST ? 423 : ash__status_of(err->code);
     ash__api_refuse(c, status, ash_error_name(err->code), "%s", err->text);
 }
@@ -170,6 +203,23 @@ static bool find_path(ash_api_call *c)
     return c->x->status == 0;
 }
 
+/* Of a user: whether the folder is missing, or may not be seen, is one answer.  false: x has it. */
+static bool check_folder(ash_api_call *c, const char *path)
+{
+    ash_tree_entry *folder = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    if (c->x->op == NULL || ash__api_flag(c, "make_folders"))
+        return true;
+    int rc = ash__dav_lookup_parent(c->mount->dav, c->x->op, path, &folder, &err);
+    bool there = folder != NULL;
+    ash_tree_entry_free(folder);
+    if (rc != 0)
+        ash__api_fail(c, &err);
+    else if (!there)
+        ash__api_refuse(c, 404, "ENOTFOUND", "the folder that %s would lie in is not there", path);
+    return c->x->status == 0;
+}
+
 char *ash__api_other_path(ash_api_call *c, const char *name)
 {
     const char *in_tree = NULL;
@@ -181,7 +231,7 @@ char *ash__api_other_path(ash_api_call *c, const char *name)
         ash__api_refuse(c, 403, "EACCES", "what is below " ASH_SITE_RESERVED " is no tree's");
     else if (ash__site_mount_of(c->site, path, &in_tree) != c->mount)
         ash__api_refuse(c, 400, "EINVAL", "%.300s is not of the same tree", path);
-    else
+    else if (check_folder(c, in_tree))
         found = ash__strdup(in_tree);
     ash__free(path);
     return found;
@@ -286,6 +336,8 @@ void ash__site_api(ash_site *site, ash_exchange *x, const char *rest)
     } else if (verb->is_post ? !is_post : !is_get) {
         ash__answer_field(x, "Allow", verb->is_post ? "POST" : "GET, HEAD");
         ash__api_refuse(&c, 405, "EINVAL", "it is a %s", verb->is_post ? "POST" : "GET");
+    } else if (!ash__site_may(site, x, verb->need)) {
+        ash__api_refuse(&c, 403, "EACCES", "your roles do not allow that");
     } else if (verb->is_post) {
         begin_post(site, x, verb);
     } else {

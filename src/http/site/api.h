@@ -24,7 +24,14 @@ typedef struct ash_api_verb {
     bool is_post;
     bool needs_path;
     void (*run)(ash_api_call *c);
+    ash_site_need need;
 } ash_api_verb;
+
+/* A row without one of these does not compile. */
+#define ASH_API_ROW(name, is_post, needs_path, run, need)                                          \
+    {                                                                                              \
+        name, is_post, needs_path, run, need                                                       \
+    }
 
 extern const ash_api_verb ash__api_reads[], ash__api_changes[],
     ash__api_shares[]; /* end with a row without a name */

@@ -48,7 +48,7 @@ static void run_mkdir(ash_api_call *c)
     if (guard(c, c->path, ASH_GUARD_NAME, &g, &o)) {
         o.make_folders = ash__api_flag(c, "make_folders");
         o.if_absent = true;
-        int rc = ash_tree_make_folder(c->mount->tree, c->path, &o, NULL, &e, &err);
+        int rc = ash_tree_make_folder(c->mount->tree, c->path, &o, c->x->op, &e, &err);
         answer_entry(c, rc, e, &err);
     }
     ash__dav_guard_release(&g);
@@ -67,8 +67,8 @@ static void transfer(ash_api_call *c, bool move, const char *to)
         o.make_folders = ash__api_flag(c, "make_folders");
         o.recursive = true;
         o.fence = move ? ash__dav_guard_fences(&from, &there) : other.fence;
-        int rc = move ? ash_tree_move(c->mount->tree, c->path, to, &o, NULL, &e, &err)
-                      : ash_tree_copy(c->mount->tree, c->path, NULL, to, &o, NULL, &e, &err);
+        int rc = move ? ash_tree_move(c->mount->tree, c->path, to, &o, c->x->op, &e, &err)
+                      : ash_tree_copy(c->mount->tree, c->path, NULL, to, &o, c->x->op, &e, &err);
         if (rc == 0 && move)
             ash__dav_locks_gone(&from);
         answer_entry(c, rc, e, &err);
@@ -100,7 +100,7 @@ static void run_delete(ash_api_call *c)
     ash_error err = ASH_ERROR_INIT;
     if (guard(c, c->path, ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW, &g, &o)) {
         o.recursive = ash__api_flag(c, "recursive");
-        if (ash_tree_remove(c->mount->tree, c->path, &o, NULL, &err) != 0) {
+        if (ash_tree_remove(c->mount->tree, c->path, &o, c->x->op, &err) != 0) {
             ash__api_fail(c, &err);
         } else {
             ash__dav_locks_gone(&g);
@@ -122,7 +122,7 @@ static void undelete(ash_api_call *c, const bson_value_t *id, const char *to)
     else if (!ash_tree_entry_has_path(gone))
         ash__api_refuse(c, 404, "ENOTFOUND", "this tree has no entry of that id");
     else if (guard(c, to != NULL ? to : ash_tree_entry_path(gone), ASH_GUARD_NAME, &g, &o)) {
-        int rc = ash_tree_undelete(c->mount->tree, id, to, &o, NULL, &e, &err);
+        int rc = ash_tree_undelete(c->mount->tree, id, to, &o, c->x->op, &e, &err);
         answer_entry(c, rc, e, &err);
     }
     ash__dav_guard_release(&g);
@@ -154,7 +154,7 @@ static void restore_folder(ash_api_call *c, int64_t at_ms)
     ash_error err = ASH_ERROR_INIT;
     o.at_ms = at_ms;
     o.dry_run = ash__api_flag(c, "dry_run");
-    int rc = ash_tree_restore_folder(c->mount->tree, c->path, &o, NULL, &r, &err);
+    int rc = ash_tree_restore_folder(c->mount->tree, c->path, &o, c->x->op, &r, &err);
     if (rc != 0 && rc != ASH_EPARTIAL) {
         ash__api_fail(c, &err);
         return;
@@ -186,7 +186,7 @@ static void run_restore(ash_api_call *c)
             restore_folder(c, at_ms);
         else {
             int rc =
-                ash_tree_restore(c->mount->tree, c->path, (int32_t)version, &o, NULL, &e, &err);
+                ash_tree_restore(c->mount->tree, c->path, (int32_t)version, &o, c->x->op, &e, &err);
             answer_entry(c, rc, e, &err);
         }
     }
@@ -206,9 +206,9 @@ static void run_tag(ash_api_call *c)
         return;
     }
     int rc = ash_tree_tag(c->mount->tree, c->path, when.version, tag, ash__api_flag(c, "remove"),
-                          NULL, &err);
+                          c->x->op, &err);
     if (rc == 0)
-        rc = ash_tree_get(c->mount->tree, c->path, &when, NULL, &e, &err);
+        rc = ash_tree_get(c->mount->tree, c->path, &when, c->x->op, &e, &err);
     answer_entry(c, rc, e, &err);
     ash__free(tag);
 }
@@ -217,6 +217,11 @@ static void run_break(ash_api_call *c)
 {
     ash_error err = ASH_ERROR_INIT;
     int64_t broken = 0;
+    if (!ash__dav_allows(c->mount->dav, c->x->op, c->path, ASH_TREE_WRITE)) {
+        (void)ash__fail(&err, ASH_EACCES, "not allowed");
+        ash__api_fail(c, &err);
+        return;
+    }
     if (ash__dav_locks_break(c->mount->dav->locks, c->path, &broken, &err) != 0) {
         ash__api_fail(c, &err);
         return;
@@ -227,13 +232,13 @@ static void run_break(ash_api_call *c)
 }
 
 const ash_api_verb ash__api_changes[] = {
-    {"mkdir", true, true, run_mkdir},
-    {"move", true, true, run_move},
-    {"copy", true, true, run_copy},
-    {"delete", true, true, run_delete},
-    {"undelete", true, true, run_undelete},
-    {"restore", true, true, run_restore},
-    {"tag", true, true, run_tag},
-    {"unlock", true, true, run_break},
-    {NULL, false, false, NULL},
+    ASH_API_ROW("mkdir", true, true, run_mkdir, ASH_SITE_NEEDS_CHANGE),
+    ASH_API_ROW("move", true, true, run_move, ASH_SITE_NEEDS_CHANGE),
+    ASH_API_ROW("copy", true, true, run_copy, ASH_SITE_NEEDS_CHANGE),
+    ASH_API_ROW("delete", true, true, run_delete, ASH_SITE_NEEDS_CHANGE),
+    ASH_API_ROW("undelete", true, true, run_undelete, ASH_SITE_NEEDS_CHANGE),
+    ASH_API_ROW("restore", true, true, run_restore, ASH_SITE_NEEDS_CHANGE),
+    ASH_API_ROW("tag", true, true, run_tag, ASH_SITE_NEEDS_CHANGE),
+    ASH_API_ROW("unlock", true, true, run_break, ASH_SITE_NEEDS_CHANGE),
+    {NULL, false, false, NULL, 0},
 };

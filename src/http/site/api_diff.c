@@ -23,7 +23,7 @@ static int read_all(ash_api_call *c, version *v, ash_error *err)
 {
     ash_tree_reader *r = NULL;
     size_t size = (size_t)ash_tree_entry_length(v->entry), got = 0;
-    int rc = ash_tree_open_entry(c->mount->tree, v->entry, NULL, NULL, &r, err);
+    int rc = ash_tree_open_entry(c->mount->tree, v->entry, NULL, c->x->op, &r, err);
     v->data = ash__alloc(size + 1);
     /* The read that finds the end compares the digest. */
     do {
@@ -40,7 +40,7 @@ static bool read_version(ash_api_call *c, const char *name, version *v)
     ash_tree_when when = ASH_TREE_WHEN_INIT;
     ash_error err = ASH_ERROR_INIT;
     when.version = (int32_t)ash__api_number(c, name, 0);
-    if (ash_tree_get(c->mount->tree, c->path, &when, NULL, &v->entry, &err) != 0)
+    if (ash_tree_get(c->mount->tree, c->path, &when, c->x->op, &v->entry, &err) != 0)
         ash__api_fail(c, &err);
     else if (ash_tree_entry_is_folder(v->entry))
         ash__api_refuse(c, 400, "EINVAL", "%.300s is a folder", c->url_path);

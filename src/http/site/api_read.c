@@ -40,8 +40,13 @@ static void run_list(ash_api_call *c)
         return;
     char *after = ash__api_text(c, "after");
     o.recursive = ash__api_flag(c, "recursive");
-    o.after = o.recursive ? NULL : after;
-    if (ash_tree_list(c->mount->tree, c->path, &o, NULL, &l, &err) != 0)
+    o.after = after;
+    /* Who went on by it would get the same rows for ever. */
+    if (o.recursive && after != NULL)
+        ash__api_refuse(
+            c, 400, "EINVAL",
+            "`after` goes on in one folder; with `recursive`, a larger `limit` has more");
+    else if (ash_tree_list(c->mount->tree, c->path, &o, c->x->op, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
         ash__api_send_list(c, l, limit_of(c, MAX_ROWS));
@@ -55,7 +60,7 @@ static int get_entry(ash_api_call *c, ash_tree_entry **e)
     if (!read_time(c, &when.at_ms))
         return ASH_EINVAL;
     when.version = (int32_t)ash__api_number(c, "version", 0);
-    int rc = ash_tree_get(c->mount->tree, c->path, &when, NULL, e, &err);
+    int rc = ash_tree_get(c->mount->tree, c->path, &when, c->x->op, e, &err);
     if (rc != 0)
         ash__api_fail(c, &err);
     return rc;
@@ -88,7 +93,7 @@ static void run_history(ash_api_call *c)
     ash_tree_listing *l = NULL;
     ash_error err = ASH_ERROR_INIT;
     int64_t limit = limit_of(c, MAX_ROWS);
-    if (ash_tree_history(c->mount->tree, c->path, limit + 1, NULL, &l, &err) != 0)
+    if (ash_tree_history(c->mount->tree, c->path, limit + 1, c->x->op, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
         ash__api_send_list(c, l, limit);
@@ -99,7 +104,7 @@ static void run_trash(ash_api_call *c)
     ash_tree_listing *l = NULL;
     ash_error err = ASH_ERROR_INIT;
     int64_t limit = limit_of(c, MAX_ROWS);
-    if (ash_tree_trash(c->mount->tree, c->path, limit + 1, NULL, &l, &err) != 0)
+    if (ash_tree_trash(c->mount->tree, c->path, limit + 1, c->x->op, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
         ash__api_send_list(c, l, limit);
@@ -109,7 +114,7 @@ static void run_usage(ash_api_call *c)
 {
     ash_tree_usage u = ASH_TREE_USAGE_INIT;
     ash_error err = ASH_ERROR_INIT;
-    ash_op op = ASH_OP_INIT;
+    ash_op op = ash__dav_op(c->x);
     op.deadline_ms = ash_deadline(20000);
     int rc = ash_tree_measure(c->mount->tree, c->path, &op, &u, &err);
     if (rc != 0 && rc != ASH_EPARTIAL) {
@@ -179,7 +184,7 @@ static void run_search(ash_api_call *c)
     o.recursive = true;
     if (wanted == NULL || wanted[0] == '\0')
         ash__api_refuse(c, 400, "EINVAL", "`q` is needed: a part of a name");
-    else if (ash_tree_list(c->mount->tree, c->path, &o, NULL, &l, &err) != 0)
+    else if (ash_tree_list(c->mount->tree, c->path, &o, c->x->op, &l, &err) != 0)
         ash__api_fail(c, &err);
     else
         search(c, l, wanted);
@@ -192,6 +197,8 @@ static void run_search(ash_api_call *c)
 static void add_lock(void *ctx, const ash_dav_holder *h)
 {
     ash_api_call *c = ctx;
+    if (!ash__dav_allows(c->mount->dav, c->x->op, h->path, ASH_TREE_READ))
+        return;
     char *path = ash__sprintf("%s%s", c->mount->prefix, h->path);
     ash__json_comma(&c->out);
     ash__buffer_append_byte(&c->out, '{');
@@ -216,9 +223,14 @@ static void run_locks(ash_api_call *c)
 }
 
 const ash_api_verb ash__api_reads[] = {
-    {"list", false, true, run_list},       {"stat", false, true, run_stat},
-    {"content", false, true, run_content}, {"history", false, true, run_history},
-    {"diff", false, true, ash__api_diff},  {"trash", false, true, run_trash},
-    {"usage", false, true, run_usage},     {"search", false, true, run_search},
-    {"locks", false, true, run_locks},     {NULL, false, false, NULL},
+    ASH_API_ROW("list", false, true, run_list, ASH_SITE_NEEDS_LOOK),
+    ASH_API_ROW("stat", false, true, run_stat, ASH_SITE_NEEDS_LOOK),
+    ASH_API_ROW("content", false, true, run_content, ASH_SITE_NEEDS_LOOK),
+    ASH_API_ROW("history", false, true, run_history, ASH_SITE_NEEDS_LOOK),
+    ASH_API_ROW("diff", false, true, ash__api_diff, ASH_SITE_NEEDS_LOOK),
+    ASH_API_ROW("trash", false, true, run_trash, ASH_SITE_NEEDS_LOOK),
+    ASH_API_ROW("usage", false, true, run_usage, ASH_SITE_NEEDS_LOOK),
+    ASH_API_ROW("search", false, true, run_search, ASH_SITE_NEEDS_LOOK),
+    ASH_API_ROW("locks", false, true, run_locks, ASH_SITE_NEEDS_LOOK),
+    {NULL, false, false, NULL, 0},
 };

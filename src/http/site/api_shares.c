@@ -52,14 +52,45 @@ static void add_share(ash_api_call *c, const ash_site_mount *m, const ash_share 
     ash__free(path);
 }
 
+static int count(ash_api_call *c, const ash_op *op, int64_t *n)
+{
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    o.recursive = true;
+    *n = -1;
+    int rc = ash_tree_list(c->mount->tree, c->path, &o, op, &l, &err);
+    do
+        ++*n;
+    while (rc == 0 && (rc = ash_tree_listing_next(l, &e, &err)) == 0 && e != NULL);
+    ash_tree_listing_free(l);
+    return rc;
+}
+
+/* A link asks nobody: so it leads to nothing that its maker may not see, and takes files only where
+ * its maker may put some. */
+static bool may_lend(ash_api_call *c, const ash_share *share, const ash_tree_entry *e)
+{
+    int64_t all, seen;
+    if (c->x->op == NULL)
+        return true;
+    if (share->upload)
+        return ash__dav_allows(c->mount->dav, c->x->op, c->path, ASH_TREE_WRITE | ASH_TREE_ENTER);
+    return !ash_tree_entry_is_folder(e) ||
+           (count(c, NULL, &all) == 0 && count(c, c->x->op, &seen) == 0 && all == seen);
+}
+
 static void make(ash_api_call *c, ash_share *share)
 {
     char token[ASH_SHARE_TOKEN_BYTES];
     ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
-    int rc = ash_tree_get(c->mount->tree, c->path, NULL, NULL, &e, &err);
+    int rc = ash_tree_get(c->mount->tree, c->path, NULL, c->x->op, &e, &err);
     if (rc == 0 && share->upload && !ash_tree_entry_is_folder(e))
         ash__api_refuse(c, 400, "EINVAL", "files are uploaded into a folder");
+    else if (rc == 0 && !may_lend(c, share, e))
+        rc = ash__fail(&err, ASH_EACCES, "nobody lends what is not theirs");
     else if (rc == 0) {
         bson_value_copy(ash_tree_entry_id(e), &share->entry);
         rc = ash__share_create(c->site->shares, share, token, &err);
@@ -81,6 +112,8 @@ static void run_share(ash_api_call *c)
 {
     ash_share share = {0};
     share.root = ash__strdup(ash_tree_root(c->mount->tree));
+    if (c->x->op != NULL && c->x->op->principal->user != NULL)
+        share.by = ash__strdup(c->x->op->principal->user);
     if (read_right(c, &share.upload) && read_end(c, &share.expires_ms))
         make(c, &share);
     ash__share_release(&share);
@@ -95,6 +128,12 @@ static int list_one(void *ctx, const ash_share *share, ash_error *err)
     int rc = ash__share_entry(share, c->mount->tree, &e, err);
     if (rc != 0 && rc != ASH_ENOTFOUND)
         return rc;
+    if (c->x->op != NULL &&
+        (e == NULL ||
+         !ash__dav_allows(c->mount->dav, c->x->op, ash_tree_entry_path(e), ASH_TREE_READ))) {
+        ash_tree_entry_free(e);
+        return 0;
+    }
     ash__json_comma(&c->out);
     ash__buffer_append_byte(&c->out, '{');
     add_share(c, c->mount, share, e);
@@ -127,8 +166,8 @@ static void run_unshare(ash_api_call *c)
 }
 
 const ash_api_verb ash__api_shares[] = {
-    {"share", true, true, run_share},
-    {"shares", false, true, run_shares},
-    {"unshare", true, false, run_unshare},
-    {NULL, false, false, NULL},
+    ASH_API_ROW("share", true, true, run_share, ASH_SITE_NEEDS_SHARE),
+    ASH_API_ROW("shares", false, true, run_shares, ASH_SITE_NEEDS_SHARES),
+    ASH_API_ROW("unshare", true, false, run_unshare, ASH_SITE_NEEDS_UNSHARE),
+    {NULL, false, false, NULL, 0},
 };

@@ -14,8 +14,9 @@
 
 typedef struct packing {
     const ash_site_mount *mount;
-    char *path;  /* the folder, or the file */
-    size_t skip; /* bytes of paths that stand before the names in the archive */
+    const ash_op *op; /* who asks */
+    char *path;       /* the folder, or the file */
+    size_t skip;      /* bytes of paths that stand before the names in the archive */
     int64_t at_ms;
     struct archive *archive;
     ash_tree_listing *listing;
@@ -91,7 +92,7 @@ static int begin_entry(packing *p, const ash_tree_entry *e)
         rc = fail(p, archive_error_string(p->archive));
     archive_entry_free(head);
     if (rc == 0 && !folder &&
-        ash_tree_open_entry(p->mount->tree, e, NULL, NULL, &p->reader, &err) != 0)
+        ash_tree_open_entry(p->mount->tree, e, NULL, p->op, &p->reader, &err) != 0)
         rc = fail(p, err.text);
     return rc;
 }
@@ -192,14 +193,14 @@ static bool find_source(packing *p, ash_exchange *x)
     ash_error err = ASH_ERROR_INIT;
     when.at_ms = o.at_ms = p->at_ms;
     o.recursive = true;
-    int rc = ash_tree_get(p->mount->tree, p->path, &when, NULL, &e, &err);
+    int rc = ash_tree_get(p->mount->tree, p->path, &when, p->op, &e, &err);
     if (rc == 0 && ash_tree_entry_is_folder(e))
-        rc = ash_tree_list(p->mount->tree, p->path, &o, NULL, &p->listing, &err);
+        rc = ash_tree_list(p->mount->tree, p->path, &o, p->op, &p->listing, &err);
     else if (rc == 0)
         p->alone = ash_tree_entry_copy(e);
     ash_tree_entry_free(e);
     if (rc != 0)
-        ash__answer_error(x, &err);
+        ash__site_answer_look(x, p->path, &err);
     return rc == 0;
 }
 
@@ -231,6 +232,7 @@ void ash__site_pack(const ash_site_mount *m, ash_exchange *x, const char *path, 
     }
     packing *p = ash__new(packing);
     p->mount = m;
+    p->op = x->op;
     p->locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     p->path = ash__strdup(path);
     p->at_ms = at_ms;

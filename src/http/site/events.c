@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes as they happen, as server-sent events.  One watch for each mount, however many listen; a
  * listener that is behind is told to look anew, instead of being kept everything for. */
+#include "http/gate/gate.h"
 #include "http/site/events.h"
 
 #include "base/clock.h"
@@ -70,6 +71,30 @@ static void append_event(const hub *h, const ash_tree_event *e, ash_buffer *out)
     ash__free(path);
 }
 
+/* What somebody may see of an event; false: that something happened, and no more.  What is gone has
+ * no access list that could be asked. */
+static bool may_see(const hub *h, const feed *f, const ash_tree_event *e)
+{
+    const ash_op *op = f->x->op;
+    return op == NULL || (e->kind != ASH_TREE_MOVED && e->kind != ASH_TREE_DELETED &&
+                          ash_tree_allows(h->mount->tree, e->path, op->principal, ASH_TREE_READ,
+                                          NULL, NULL) == 0);
+}
+
+/* Under a folder that he may not look into, a user is not told of anything. */
+static bool may_know(const hub *h, const feed *f, const ash_tree_event *e)
+{
+    const ash_op *op = f->x->op;
+    if (op == NULL || e == NULL)
+        return true;
+    const char *slash = strrchr(e->path, '/');
+    char *above = ash__strndup(e->path, slash > e->path ? (size_t)(slash - e->path) : 1);
+    int rc = ash_tree_allows(h->mount->tree, above, op->principal, ASH_TREE_READ | ASH_TREE_ENTER,
+                             NULL, NULL);
+    ash__free(above);
+    return rc == 0;
+}
+
 static void tell(hub *h, const ash_tree_event *e)
 {
     ash__mutex_lock(&h->lock);
@@ -77,7 +102,10 @@ static void tell(hub *h, const ash_tree_event *e)
         if (e != NULL && !is_in(e->path, f->folder) &&
             (e->from == NULL || !is_in(e->from, f->folder)))
             continue;
-        f->behind = f->behind || e == NULL || f->pending.len > MAX_PENDING_BYTES;
+        if (!may_know(h, f, e))
+            continue;
+        f->behind =
+            f->behind || e == NULL || f->pending.len > MAX_PENDING_BYTES || !may_see(h, f, e);
         if (!f->behind)
             append_event(h, e, &f->pending);
         ash__exchange_wake(f->x);
@@ -125,6 +153,9 @@ static int more(ash_exchange *x, ash_buffer *out)
 {
     feed *f = x->state;
     int64_t now = ash__clock_ms();
+    /* Who has lost something since asks again, and is told no. */
+    if (f->begun && now >= f->heartbeat_ms && !ash__gate_stays(x))
+        return ASH_MORE_LAST;
     ash__mutex_lock(&f->hub->lock);
     if (!f->begun)
         /* Proxies that gather the beginning of an answer give it on, and a client that comes back

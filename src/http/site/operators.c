@@ -37,9 +37,10 @@ void ash__site_health(ash_site *s, ash_exchange *x, const char *rest)
     bool bad = is_damaged(s, damage, sizeof damage);
     ash__buffer_append_byte(&out, '{');
     ash__json_add_text(&out, "status", bad ? "fail" : "pass");
-    if (s->version[0] != '\0')
+    bool details = ash__site_may(s, x, ASH_SITE_NEEDS_MONITOR);
+    if (s->version[0] != '\0' && details)
         ash__json_add_text(&out, "version", s->version);
-    if (bad)
+    if (bad && details)
         ash__json_add_text(&out, "output", damage);
     ash__buffer_append_text(&out, "}\n");
     ash__answer_field(x, "Cache-Control", "no-store");

@@ -279,7 +279,7 @@ static void answer_folder(page *p, ash_exchange *x)
     const char *name = strrchr(p->path, '/');
     read_order(p, x);
     p->is_first = !ash__http_target_query(&x->target, "after", &after);
-    int rc = ash__rows_read(&p->rows, p->mount->tree, p->path, after, &err);
+    int rc = ash__rows_read(&p->rows, p->mount->tree, x->op, p->path, after, &err);
     ash__free(after);
     if (rc != 0) {
         ash__answer_error(x, &err);
@@ -298,7 +298,7 @@ void ash__site_page(ash_site *site, const ash_site_mount *m, ash_exchange *x, co
     ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
     (void)site;
-    if (ash__dav_lookup(m->dav, path, &e, &err) != 0)
+    if (ash__dav_lookup(m->dav, x->op, path, &e, &err) != 0)
         ash__answer_error(x, &err);
     else if (e == NULL)
         answer_missing(&p, x);

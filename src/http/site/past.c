@@ -16,11 +16,14 @@
 #include <string.h>
 
 typedef enum past_kind { VERSIONS, TRASH, AT } past_kind;
+/* A listing: a name a line, as of the tree's folders; for browsers; for WebDAV's clients. */
+typedef enum past_form { NAMES, HTML, MULTISTATUS } past_form;
 
 typedef struct past {
     past_kind kind;
     const ash_site_mount *mount;
-    char *url; /* below the reserved name, as it came */
+    const ash_op *op; /* who asks */
+    char *url;        /* below the reserved name, as it came */
     char *path;
     int64_t at_ms;
 
@@ -29,7 +32,8 @@ typedef struct past {
     ash_tree_entry *entry;     /* the version; of a folder the entry, or NULL */
     ash_tree_listing *listing; /* what is in the folder */
     bool of_versions;          /* … are versions of entry */
-    bool begun, html;
+    bool begun;
+    past_form form;
 } past;
 
 static void release(ash_exchange *x)
@@ -77,7 +81,7 @@ static int list(past *p, ash_error *err)
     ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
     o.at_ms = p->at_ms;
     p->is_folder = true;
-    return ash_tree_list(p->mount->tree, p->path, &o, NULL, &p->listing, err);
+    return ash_tree_list(p->mount->tree, p->path, &o, p->op, &p->listing, err);
 }
 
 /* "v12-name" in the place of a file's version; 0: none. */
@@ -97,20 +101,20 @@ static int find_version(past *p, ash_error *err)
         return ash__fail(err, ASH_ENOTFOUND, "there is no %s", p->path);
     *slash = '\0';
     when.version = n;
-    return ash_tree_get(p->mount->tree, p->path[0] == '\0' ? "/" : p->path, &when, NULL, &p->entry,
+    return ash_tree_get(p->mount->tree, p->path[0] == '\0' ? "/" : p->path, &when, p->op, &p->entry,
                         err);
 }
 
 static int find_in_versions(past *p, ash_error *err)
 {
-    if (ash__dav_lookup(p->mount->dav, p->path, &p->entry, err) != 0)
+    if (ash__dav_lookup(p->mount->dav, p->op, p->path, &p->entry, err) != 0)
         return err->code;
     if (p->entry == NULL)
         return find_version(p, err);
     if (ash_tree_entry_is_folder(p->entry))
         return list(p, err);
     p->is_folder = p->of_versions = true;
-    return ash_tree_history(p->mount->tree, p->path, 0, NULL, &p->listing, err);
+    return ash_tree_history(p->mount->tree, p->path, 0, p->op, &p->listing, err);
 }
 
 static int find_in_trash(past *p, ash_error *err)
@@ -119,14 +123,14 @@ static int find_in_trash(past *p, ash_error *err)
     bson_value_t id = {.value_type = BSON_TYPE_OID};
     if (strcmp(p->path, "/") == 0) {
         p->is_folder = true;
-        return ash_tree_trash(p->mount->tree, "/", 0, NULL, &p->listing, err);
+        return ash_tree_trash(p->mount->tree, "/", 0, p->op, &p->listing, err);
     }
     if (strlen(p->path) > 25 && p->path[25] == '-')
         memcpy(hex, p->path + 1, 24);
     if (!bson_oid_is_valid(hex, strlen(hex)))
         return ash__fail(err, ASH_ENOTFOUND, "nothing of that name is in the trash");
     bson_oid_init_from_string(&id.value.v_oid, hex);
-    int rc = ash_tree_get_by_id(p->mount->tree, &id, 0, NULL, &p->entry, err);
+    int rc = ash_tree_get_by_id(p->mount->tree, &id, 0, p->op, &p->entry, err);
     /* An id is found wherever it lies. */
     if (rc == 0 && !ash_tree_entry_has_path(p->entry))
         rc = ash__fail(err, ASH_ENOTFOUND, "this tree's trash has no such entry");
@@ -141,7 +145,7 @@ static int find_at(past *p, ash_error *err)
 {
     ash_tree_when when = ASH_TREE_WHEN_INIT;
     when.at_ms = p->at_ms;
-    int rc = ash_tree_get(p->mount->tree, p->path, &when, NULL, &p->entry, err);
+    int rc = ash_tree_get(p->mount->tree, p->path, &when, p->op, &p->entry, err);
     return rc == 0 && ash_tree_entry_is_folder(p->entry) ? list(p, err) : rc;
 }
 
@@ -205,11 +209,12 @@ static void add_line(const past *p, ash_buffer *out, const char *name, const ash
 
 static void begin_listing(past *p, ash_buffer *out)
 {
-    if (!p->html) {
+    if (p->form == MULTISTATUS) {
         ash__buffer_append_text(out, ASH_DAV_MULTISTATUS_BEGIN);
         add_response(p, out, NULL, p->entry);
-        return;
     }
+    if (p->form != HTML)
+        return;
     ash__buffer_append_text(
         out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
     ash__html_text(out, p->url);
@@ -217,13 +222,32 @@ static void begin_listing(past *p, ash_buffer *out)
         out, "</title><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
              "<link rel=\"stylesheet\" href=\"");
     ash__site_asset_href(out, "page.css");
-    ash__buffer_append_text(out, "\"></head><body><main><h1>");
+    ash__buffer_append_text(out, "\"></head><body><nav aria-label=\"Path\"><a href=\"");
+    ash__http_target_encode(out, p->mount->prefix);
+    ash__buffer_append_text(out, "/\">Files</a></nav><main><h1>");
     ash__html_text(out, p->url);
     ash__buffer_append_text(out, "</h1><table><tbody>\n");
 }
 
+static void add_one(const past *p, ash_buffer *out, const ash_tree_entry *e)
+{
+    char *name = name_of(p, e);
+    if (p->form == NAMES)
+        ash__dav_add_line(out, name, looks_like_folder(p, e));
+    else if (p->form == HTML)
+        add_line(p, out, name, e);
+    else
+        add_response(p, out, name, e);
+    ash__free(name);
+}
+
 static int more(ash_exchange *x, ash_buffer *out)
 {
+    static const char *const ends[] = {
+        [NAMES] = "",
+        [HTML] = "</tbody></table></main></body></html>\n",
+        [MULTISTATUS] = ASH_DAV_MULTISTATUS_END,
+    };
     past *p = x->state;
     const ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
@@ -243,31 +267,28 @@ static int more(ash_exchange *x, ash_buffer *out)
         /* A deletion is a version without bytes. */
         if (p->of_versions && ash_tree_entry_is_deleted(e))
             continue;
-        char *name = name_of(p, e);
-        if (p->html)
-            add_line(p, out, name, e);
-        else
-            add_response(p, out, name, e);
-        ash__free(name);
+        add_one(p, out, e);
     }
     if (p->listing != NULL && e != NULL)
         return ASH_MORE_TO_COME;
-    ash__buffer_append_text(out, p->html ? "</tbody></table></main></body></html>\n"
-                                         : ASH_DAV_MULTISTATUS_END);
+    ash__buffer_append_text(out, ends[p->form]);
     return ASH_MORE_LAST;
 }
 
-static void answer_listing(past *p, ash_exchange *x, int depth)
+static void answer_listing(past *p, ash_exchange *x, past_form form, int depth)
 {
+    static const char *const types[] = {[NAMES] = "text/plain; charset=utf-8",
+                                        [HTML] = "text/html; charset=utf-8",
+                                        [MULTISTATUS] = ASH_DAV_XML_TYPE};
+    p->form = form;
     if (depth == 0) {
         ash_tree_listing_free(p->listing);
         p->listing = NULL;
     }
     x->more = more;
-    if (p->html)
+    if (form == HTML)
         ash__site_page_fields(x);
-    ash__answer_stream(x, p->html ? 200 : 207,
-                       p->html ? "text/html; charset=utf-8" : ASH_DAV_XML_TYPE, -1);
+    ash__answer_stream(x, form == MULTISTATUS ? 207 : 200, types[form], -1);
 }
 
 static void answer_get(past *p, ash_exchange *x)
@@ -277,8 +298,7 @@ static void answer_get(past *p, ash_exchange *x)
         return;
     }
     if (p->is_folder) {
-        p->html = true;
-        answer_listing(p, x, 1);
+        answer_listing(p, x, ash__site_wants_page(x) ? HTML : NAMES, 1);
         return;
     }
     ash_tree_entry *e = p->entry;
@@ -299,16 +319,16 @@ static int restore(const past *p, const char *to, const ash_dav_guard *g, ash_er
     ash_tree *tree = p->mount->tree;
     o.fence = g->fence;
     if (p->kind == TRASH)
-        return ash_tree_undelete(tree, ash_tree_entry_id(p->entry), to, &o, NULL, NULL, err);
+        return ash_tree_undelete(tree, ash_tree_entry_id(p->entry), to, &o, p->op, NULL, err);
     o.replace = true;
     o.recursive = true;
     when.at_ms = p->at_ms;
     if (p->kind == VERSIONS) {
         when.version = ash_tree_entry_version(p->entry);
         if (strcmp(p->path, to) == 0)
-            return ash_tree_restore(tree, to, when.version, &o, NULL, NULL, err);
+            return ash_tree_restore(tree, to, when.version, &o, p->op, NULL, err);
     }
-    return ash_tree_copy(tree, p->path, &when, to, &o, NULL, NULL, err);
+    return ash_tree_copy(tree, p->path, &when, to, &o, p->op, NULL, err);
 }
 
 static void answer_restore(past *p, ash_exchange *x)
@@ -346,7 +366,7 @@ static void answer(past *p, ash_exchange *x)
     if (strcmp(m, "GET") == 0 || x->is_head)
         answer_get(p, x);
     else if (strcmp(m, "PROPFIND") == 0 && (depth == 0 || depth == 1))
-        answer_listing(p, x, depth);
+        answer_listing(p, x, MULTISTATUS, depth);
     else if (strcmp(m, "PROPFIND") == 0)
         ash__dav_answer_condition(x, 403, "propfind-finite-depth", NULL);
     else if (strcmp(m, "COPY") == 0 || strcmp(m, "MOVE") == 0)
@@ -377,13 +397,14 @@ static void begin(ash_site *s, ash_exchange *x, past_kind kind, const char *rest
     past *p = ash__new(past);
     *p = (past){.kind = kind,
                 .mount = m,
+                .op = x->op,
                 .url = ash__strdup(x->target.path),
                 .path = ash__strdup(path),
                 .at_ms = at_ms};
     x->state = p;
     x->release = release;
     if (find[kind](p, &err) != 0)
-        ash__answer_error(x, &err);
+        ash__site_answer_look(x, path, &err);
     else
         answer(p, x);
 }

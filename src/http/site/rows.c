@@ -117,7 +117,8 @@ static bool read_place(const char *text, place *out)
 
 /* ---- reading ---- */
 
-int ash__rows_read(ash_rows *r, ash_tree *tree, const char *path, const char *after, ash_error *err)
+int ash__rows_read(ash_rows *r, ash_tree *tree, const ash_op *op, const char *path,
+                   const char *after, ash_error *err)
 {
     ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
     ash_tree_listing *l = NULL;
@@ -126,7 +127,7 @@ int ash__rows_read(ash_rows *r, ash_tree *tree, const char *path, const char *af
     if (after != NULL && !read_place(after, &from))
         return ash__fail(err, ASH_EINVAL, "`after` is not what a page of this folder said");
     r->entries = ash__alloc_array(ASH_ROWS_ON_PAGE, sizeof(ash_tree_entry *));
-    int rc = ash_tree_list(tree, path, &o, NULL, &l, err);
+    int rc = ash_tree_list(tree, path, &o, op, &l, err);
     while (rc == 0) {
         rc = ash_tree_listing_next(l, &e, err);
         if (rc == ASH_ECORRUPT) {

@@ -22,8 +22,8 @@ typedef struct ash_rows {
 /* sort and descending are given.  after: what ash__rows_place() said of the last entry of the page
  * before, or NULL.  The folder is read as a whole, memory is that of one page.  Release in any
  * case. */
-int ash__rows_read(ash_rows *r, ash_tree *tree, const char *path, const char *after,
-                   ash_error *err);
+int ash__rows_read(ash_rows *r, ash_tree *tree, const ash_op *op, const char *path,
+                   const char *after, ash_error *err);
 void ash__rows_release(ash_rows *r);
 
 /* Where the last entry stands in the order; not for the eye. */

@@ -116,12 +116,12 @@ static void send_file(const ash_shared *s, ash_exchange *x, ash_tree_entry *e)
 static void send_folder(const ash_shared *s, ash_exchange *x)
 {
     char *format = NULL;
-    if (!x->target.is_folder) {
-        ash__shared_fields(x);
-        ash__site_redirect_to_folder(x);
-    } else if (ash__http_target_query(&x->target, "format", &format)) {
+    if (ash__http_target_query(&x->target, "format", &format)) {
         ash__shared_fields(x);
         ash__site_pack(s->mount, x, s->path, 0);
+    } else if (!x->target.is_folder) {
+        ash__shared_fields(x);
+        ash__site_redirect_to_folder(x);
     } else {
         ash__shared_page(s, x);
     }
@@ -132,7 +132,7 @@ static void read_shared(const ash_shared *s, ash_exchange *x)
 {
     ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
-    int rc = ash__dav_lookup(s->mount->dav, s->path, &e, &err);
+    int rc = ash__dav_lookup(s->mount->dav, NULL, s->path, &e, &err);
     if (rc != 0)
         ash__shared_answer_failure(x, ash__status_of(rc));
     else if (e == NULL || !ash__shared_stays(s))

@@ -107,7 +107,7 @@ int ash__site_name_take(ash_site_names *names, const ash_shared *s, const char *
     for (int n = 1; rc == 0 && *path == NULL && n <= MAX_NUMBER + MAX_DRAWS; n++) {
         ash_tree_entry *e = NULL;
         char *at = nth(strcmp(top, "/") == 0 ? "" : top, name, n);
-        rc = ash__dav_lookup(s->mount->dav, at, &e, err);
+        rc = ash__dav_lookup(s->mount->dav, NULL, at, &e, err);
         if (rc == 0 && e == NULL && reserve(names, at))
             *path = at;
         else

@@ -86,7 +86,7 @@ void ash__shared_page(const ash_shared *s, ash_exchange *x)
     bool is_top = s->below[0] == '\0';
     const char *name = is_top ? ash_tree_entry_name(s->top) : strrchr(s->path, '/') + 1;
     ash__http_target_query(&x->target, "after", &after);
-    int rc = ash__rows_read(&rows, s->mount->tree, s->path, after, &err);
+    int rc = ash__rows_read(&rows, s->mount->tree, NULL, s->path, after, &err);
     if (rc != 0) {
         ash__shared_answer_failure(x, ash__status_of(rc));
     } else {

@@ -230,6 +230,8 @@ static void begin_put(receiving *r, ash_exchange *x)
     r->sums = ash__dav_sums_new(x->head, &bad);
     if (bad)
         ash__answer_text(x, 400, "a digest that was sent along is none");
+    else if (name[0] == '\0' && r->shared.below[0] == '\0')
+        ash__answer_text(x, 400, "a file needs a name behind the link: LINK/NAME");
     else if (x->target.is_folder || strchr(name, '/') != NULL)
         ash__shared_answer_missing(x);
     else if (ash__head_field(x->head, "Content-Range") != NULL ||

@@ -3,6 +3,7 @@
 #include "http/site/site.h"
 
 #include "base/mem.h"
+#include "http/gate/gate.h"
 #include "http/site/state.h"
 
 #include <stdatomic.h>
@@ -64,6 +65,7 @@ int ash__site_new(ash_store *store, const ash_site_options *opts, ash_site **out
             ? ash__fail(err, ASH_EINVAL, "at most %d trees are shown", (int)ASH_SITE_MAX_MOUNTS)
             : 0;
     s->store = store;
+    s->gate = opts->gate;
     s->annexes = opts->annexes;
     s->version = ash__strdup(opts->version != NULL ? opts->version : "");
     s->hosts = ash__alloc_array(opts->host_count + 1, sizeof *s->hosts);
@@ -123,12 +125,24 @@ const ash_site_mount *ash__site_mount_of(const ash_site *site, const char *path,
 
 typedef struct part {
     const char *name;
+    ash_site_need need;
     void (*begin)(ash_site *site, ash_exchange *x, const char *rest);
 } part;
 
 static const part parts[] = {
-    ASH_SITE_PARTS,
+#define X(name, need, begin) {name, need, begin},
+    ASH_SITE_PARTS(X)
+#undef X
 };
+
+static void begin_part(ash_site *s, ash_exchange *x, const part *p, const char *rest)
+{
+    if (ash__site_refuse_need(s, x, p->need))
+        return;
+    if (p->need == ASH_SITE_NEEDS_NOTHING)
+        x->op = NULL;
+    p->begin(s, x, rest);
+}
 
 static void begin_reserved(ash_site *s, ash_exchange *x, const char *rest)
 {
@@ -136,14 +150,17 @@ static void begin_reserved(ash_site *s, ash_exchange *x, const char *rest)
     const char *name = rest + (rest[0] == '/');
     for (size_t i = 0; i < ASH_ARRAY_LEN(parts); i++)
         if (strlen(parts[i].name) == len && strncmp(parts[i].name, name, len) == 0) {
-            parts[i].begin(s, x, name + len);
+            begin_part(s, x, &parts[i], name + len);
             return;
         }
     for (const ash_site_annex *a = s->annexes; a != NULL && a->name != NULL; a++)
         if (strlen(a->name) == len && strncmp(a->name, name, len) == 0) {
-            a->begin(a->ctx, x, name + len);
+            if (!ash__site_refuse_need(s, x, ASH_SITE_NEEDS_NAME))
+                a->begin(a->ctx, x, name + len);
             return;
         }
+    if (ash__site_refuse_need(s, x, ASH_SITE_NEEDS_NAME))
+        return;
     ash__answer_text(x, 404, "nothing of that name is below " ASH_SITE_RESERVED "/");
 }
 
@@ -154,20 +171,29 @@ static bool is_reading(const ash_exchange *x)
     return strcmp(x->method, "GET") == 0 || x->is_head;
 }
 
-static bool wants_page(const ash_exchange *x)
+bool ash__site_wants_page(const ash_exchange *x)
 {
     return ash__head_has_word(x->head, "Accept", "text/html");
 }
 
-static int look(const ash_site_mount *m, const char *path, bool *there, bool *is_folder,
-                ash_error *err)
+static int look(const ash_site_mount *m, const ash_op *op, const char *path, bool *there,
+                bool *is_folder, ash_error *err)
 {
     ash_tree_entry *e = NULL;
-    int rc = ash__dav_lookup(m->dav, path, &e, err);
+    int rc = ash__dav_lookup(m->dav, op, path, &e, err);
     *there = e != NULL;
     *is_folder = e != NULL && ash_tree_entry_is_folder(e);
     ash_tree_entry_free(e);
     return rc;
+}
+
+void ash__site_answer_look(ash_exchange *x, const char *path, const ash_error *err)
+{
+    if (x->op != NULL &&
+        (err->code == ASH_EACCES || err->code == ASH_ENOTFOUND || err->code == ASH_EINVAL))
+        ash__answer_text(x, 404, "there is no %s", path);
+    else
+        ash__answer_error(x, err);
 }
 
 void ash__site_redirect_to_folder(ash_exchange *x)
@@ -187,7 +213,8 @@ static bool answer_operators(ash_site *s, ash_exchange *x)
 {
     if (strcmp(x->target.path, "/health") == 0)
         ash__site_health(s, x, "");
-    else if (strcmp(x->target.path, "/metrics") == 0)
+    else if (strcmp(x->target.path, "/metrics") == 0 &&
+             !ash__site_refuse_need(s, x, ASH_SITE_NEEDS_MONITOR))
         ash__site_metrics(s, x, "");
     return x->status != 0;
 }
@@ -197,13 +224,13 @@ static bool answer_people(ash_site *s, const ash_site_mount *m, ash_exchange *x,
 {
     ash_error err = ASH_ERROR_INIT;
     bool there, is_folder;
-    if (look(m, path, &there, &is_folder, &err) != 0)
+    if (look(m, x->op, path, &there, &is_folder, &err) != 0)
         ash__answer_error(x, &err);
     else if (!there && answer_operators(s, x))
         return true;
-    else if (is_folder && wants_page(x) && !x->target.is_folder)
+    else if (is_folder && ash__site_wants_page(x) && !x->target.is_folder)
         ash__site_redirect_to_folder(x);
-    else if (wants_page(x) && (is_folder || !there))
+    else if (ash__site_wants_page(x) && (is_folder || !there))
         ash__site_page(s, m, x, path);
     return x->status != 0;
 }
@@ -221,10 +248,19 @@ bool ash__site_leaves_tree(const ash_site *s, const ash_site_mount *m, ash_excha
     return other;
 }
 
+/* Who may not look into the tree gets to the server's state, whatever lies there. */
+static bool answer_watchers(ash_site *s, ash_exchange *x)
+{
+    return is_reading(x) && !ash__site_may(s, x, ASH_SITE_NEEDS_LOOK) && answer_operators(s, x);
+}
+
 static void begin_tree(ash_site *s, const ash_site_mount *m, ash_exchange *x, const char *path)
 {
+    if (answer_watchers(s, x) || ash__site_refuse_need(s, x, ASH_SITE_NEEDS_BY_METHOD))
+        return;
     if (is_reading(x) &&
-        (wants_page(x) || strcmp(path, "/health") == 0 || strcmp(path, "/metrics") == 0) &&
+        (ash__site_wants_page(x) || strcmp(path, "/health") == 0 ||
+         strcmp(path, "/metrics") == 0) &&
         answer_people(s, m, x, path))
         return;
     if (!ash__site_leaves_tree(s, m, x))
@@ -233,21 +269,29 @@ static void begin_tree(ash_site *s, const ash_site_mount *m, ash_exchange *x, co
 
 static void begin_nowhere(ash_site *s, ash_exchange *x, const char *path)
 {
+    if (is_reading(x) && answer_operators(s, x))
+        return;
+    if (ash__site_refuse_need(s, x, ASH_SITE_NEEDS_NAME))
+        return;
     if (strcmp(x->method, "OPTIONS") == 0)
         ash__dav_options(NULL, x, path);
-    else if (strcmp(path, "/") == 0 && s->mount_count > 0) {
+    else if (strcmp(path, "/") == 0 && s->mount_count > 1 && is_reading(x)) {
+        ash__site_roots(s, x);
+    } else if (strcmp(path, "/") == 0 && s->mount_count == 1) {
         ash_buffer to = ASH_BUFFER_INIT;
         ash__http_target_encode(&to, s->mounts[0].prefix);
         ash__answer_field(x, "Location", "%s/", ash__buffer_text(&to));
         ash__answer_empty(x, 302);
         ash__buffer_release(&to);
-    } else if (!is_reading(x) || !answer_operators(s, x))
+    } else
         ash__answer_text(x, 404, "no tree is at %s", path);
 }
 
 /* "*": the server as a whole. */
-static void begin_star(ash_exchange *x)
+static void begin_star(ash_site *s, ash_exchange *x)
 {
+    if (ash__site_refuse_need(s, x, ASH_SITE_NEEDS_NAME))
+        return;
     if (strcmp(x->method, "OPTIONS") == 0) {
         ash__dav_options(NULL, x, "*");
         return;
@@ -260,10 +304,10 @@ static void begin(ash_exchange *x)
 {
     ash_site *s = x->service;
     const char *path = x->target.path, *in_tree = NULL;
-    if (ash__site_refuse_stranger(s, x))
+    if (ash__site_refuse_stranger(s, x) || !ash__gate_enter(s->gate, x))
         return;
     if (path == NULL) {
-        begin_star(x);
+        begin_star(s, x);
         return;
     }
     if (ash__site_is_reserved(path)) {

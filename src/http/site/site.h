@@ -42,6 +42,8 @@ typedef struct ash_site_options {
      * somebody else's, whose name leads here (DNS rebinding), is refused. */
     const char *const *hosts;
     size_t host_count;
+    /* Who asks, and what they may (http/gate/gate.h); borrowed.  NULL: everybody may everything. */
+    struct ash_gate *gate;
     const char *version; /* of the program, for /health; or NULL */
     /* Somebody else's part of the space, below a reserved name ("buckets", "objects",
      * "openapi.json"); NULL ends the list.  rest: what stands behind the name, "" or "/…". */
@@ -53,6 +55,8 @@ typedef struct ash_site_options {
         .size = sizeof(ash_site_options)                                                           \
     }
 
+/* Nobody gets to it without a name where the gate asks for one; what its users may is its own to
+ * ask. */
 typedef struct ash_site_annex {
     const char *name;
     void (*begin)(void *ctx, ash_exchange *x, const char *rest);

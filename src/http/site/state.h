@@ -20,6 +20,7 @@ typedef struct ash_site_mount {
 
 struct ash_site {
     ash_store *store;
+    struct ash_gate *gate;                      /* borrowed; NULL: nobody is asked */
     ash_site_mount mounts[ASH_SITE_MAX_MOUNTS]; /* longest prefix first */
     size_t mount_count;
     char **hosts;
@@ -42,6 +43,23 @@ const ash_site_mount *ash__site_mount_of(const ash_site *site, const char *path,
 /* Is it the reserved name, or below it? */
 bool ash__site_is_reserved(const char *path);
 
+/* What a part needs of who asks (needs.c).  Each row that answers has one; 0 would be none. */
+typedef enum ash_site_need {
+    ASH_SITE_NEEDS_NOTHING = 1, /* for everybody, and as nobody: x->op is NULL */
+    ASH_SITE_NEEDS_NAME,        /* for users; the part asks for the rest */
+    ASH_SITE_NEEDS_LOOK,        /* find in the trees' collections */
+    ASH_SITE_NEEDS_CHANGE,      /* and insert, update, remove */
+    ASH_SITE_NEEDS_BY_METHOD,   /* the one or the other */
+    ASH_SITE_NEEDS_SHARE,       /* find in the trees, and insert, find or remove in the shares */
+    ASH_SITE_NEEDS_SHARES,
+    ASH_SITE_NEEDS_UNSHARE,
+    ASH_SITE_NEEDS_MONITOR /* serverStatus */
+} ash_site_need;
+
+bool ash__site_may(const ash_site *site, const ash_exchange *x, ash_site_need need);
+/* true: x is answered, with 401 or 403. */
+bool ash__site_refuse_need(const ash_site *site, ash_exchange *x, ash_site_need need);
+
 /* Refuses whoever calls this server by a name that is not its own, and changes that another site's
  * page asks for; true: x is answered (origin.c). */
 bool ash__site_refuse_stranger(const ash_site *site, ash_exchange *x);
@@ -51,6 +69,12 @@ bool ash__site_refuse_change(ash_exchange *x);
 /* What is moved to a place where another tree lies would be in this one, and hidden.  true: x, with
  * such a Destination, is answered. */
 bool ash__site_leaves_tree(const ash_site *site, const ash_site_mount *m, ash_exchange *x);
+/* Does it ask for what browsers show? */
+bool ash__site_wants_page(const ash_exchange *x);
+/* Names the trees, where none is at the top. */
+void ash__site_roots(const ash_site *site, ash_exchange *x);
+/* Of what was looked for at a path: missing, and not to be seen, are one answer. */
+void ash__site_answer_look(ash_exchange *x, const char *path, const ash_error *err);
 /* To the same address with a '/' at its end, so that what is said relative to it is in the folder. */
 void ash__site_redirect_to_folder(ash_exchange *x);
 
@@ -83,21 +107,21 @@ void ash__site_trash(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_share(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
 
-/* One row for each. */
+/* One row for each: its name, what it needs, and what answers. */
 /* clang-format off */
-#define ASH_SITE_PARTS          \
-    {"archive", ash__site_archive},   \
-    {"assets", ash__site_assets},     \
-    {"at", ash__site_at},             \
-    {"events", ash__site_events},     \
-    {"health", ash__site_health},     \
-    {"metrics", ash__site_metrics},   \
-    {"openapi.json", ash__site_openapi}, \
-    {"share", ash__site_share},       \
-    {"trash", ash__site_trash},       \
-    {"tree", ash__site_api},          \
-    {"uploads", ash__site_uploads},   \
-    {"versions", ash__site_versions}
+#define ASH_SITE_PARTS(X)                                         \
+    X("archive", ASH_SITE_NEEDS_LOOK, ash__site_archive)          \
+    X("assets", ASH_SITE_NEEDS_NOTHING, ash__site_assets)         \
+    X("at", ASH_SITE_NEEDS_BY_METHOD, ash__site_at)               \
+    X("events", ASH_SITE_NEEDS_LOOK, ash__site_events)            \
+    X("health", ASH_SITE_NEEDS_NOTHING, ash__site_health)         \
+    X("metrics", ASH_SITE_NEEDS_MONITOR, ash__site_metrics)       \
+    X("openapi.json", ASH_SITE_NEEDS_NAME, ash__site_openapi)     \
+    X("share", ASH_SITE_NEEDS_NOTHING, ash__site_share)           \
+    X("trash", ASH_SITE_NEEDS_BY_METHOD, ash__site_trash)         \
+    X("tree", ASH_SITE_NEEDS_NAME, ash__site_api)                 \
+    X("uploads", ASH_SITE_NEEDS_CHANGE, ash__site_uploads)        \
+    X("versions", ASH_SITE_NEEDS_BY_METHOD, ash__site_versions)
 /* clang-format on */
 
 /* What parts have of their own, for as long as the site. */

@@ -58,12 +58,22 @@ static bool read_number(const char *text, int64_t *out)
     return true;
 }
 
+/* Clients that know of no path say what the file is called, and mean the top.  NULL: neither. */
+static char *path_of(const ash_exchange *x)
+{
+    char *path = metadata(x, "path"), *name = path == NULL ? metadata(x, "filename") : NULL;
+    if (name != NULL)
+        path = ash__sprintf("/%s", name);
+    ash__free(name);
+    return path;
+}
+
 /* Where it is to go: a path of the URL space.  false: x is answered. */
 static bool find_target(ash_site *s, ash_exchange *x, ash_site_upload *u)
 {
     ash_http_target t = {0};
-    const char *why = "it is not there", *in_tree = NULL;
-    char *text = metadata(x, "path");
+    const char *why = NULL, *in_tree = NULL;
+    char *text = path_of(x);
     ash_buffer url = ASH_BUFFER_INIT;
     const ash_site_mount *m = NULL;
     /* As every other path that comes in. */
@@ -73,9 +83,13 @@ static bool find_target(ash_site *s, ash_exchange *x, ash_site_upload *u)
             !t.is_folder && !ash__site_is_reserved(t.path))
             m = ash__site_mount_of(s, t.path, &in_tree);
     }
-    if (m == NULL) {
+    if (text == NULL) {
+        ash__answer_text(x, 400,
+                         "Upload-Metadata needs `path`, where the file is to go (or `filename`), "
+                         "as text in base64");
+    } else if (m == NULL) {
         ash__answer_text(x, 400, "`path` in Upload-Metadata has to be where a file can be: %s",
-                         why);
+                         why != NULL ? why : text);
     } else {
         u->mount = ash__strdup(m->prefix);
         u->path = ash__strdup(in_tree);
@@ -94,7 +108,7 @@ static bool check_place(ash_site *s, ash_exchange *x, const ash_site_upload *u)
     ash_error err = ASH_ERROR_INIT;
     const ash_site_mount *m = ash__site_upload_mount(s, u);
     if (ash__dav_guard(m->dav, x, u->path, ASH_GUARD_BYTES, &g)) {
-        if (ash__dav_lookup_parent(m->dav, u->path, &folder, &err) != 0)
+        if (ash__dav_lookup_parent(m->dav, x->op, u->path, &folder, &err) != 0)
             ash__answer_error(x, &err);
         else if (folder == NULL)
             ash__answer_text(x, 409, "the folder that %s would lie in is not there", u->path);
@@ -144,11 +158,19 @@ static void create(ash_site *s, ash_exchange *x)
     ash_error err = ASH_ERROR_INIT;
     add_version(x);
     if (!read_number(ash__head_field(x->head, "Upload-Length"), &u.length)) {
-        ash__answer_text(x, 400, "Upload-Length is needed");
+        /* Extensions that a client was told of by nobody. */
+        ash__answer_text(x, 400, "Upload-Length is needed%s",
+                         ash__head_field(x->head, "Upload-Defer-Length") != NULL
+                             ? ": a length that comes later (Upload-Defer-Length) is not served"
+                             : "");
         return;
     }
     if (u.length > ASH_UPLOAD_MAX_BYTES) {
         ash__answer_text(x, 413, "a file has at most %lld bytes", (long long)ASH_UPLOAD_MAX_BYTES);
+        return;
+    }
+    if (ash__head_field(x->head, "Upload-Concat") != NULL) {
+        ash__answer_text(x, 400, "uploads in parallel parts (Upload-Concat) are not served");
         return;
     }
     read_facts(x, &u);

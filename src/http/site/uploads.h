@@ -67,9 +67,9 @@ int ash__site_upload_append(ash_site_uploads *s, ash_site_upload *u, const void 
 int ash__site_upload_copy(ash_site_uploads *s, const ash_site_upload *u, ash_tree_writer *w,
                           ash_error *err);
 /* In one commit: w, which is sealed and has all bytes, becomes the file, and the upload is done, which
- * stays known until it expires.  ASH_ECONFLICT: somebody else's bytes came first.  *entry: yours. */
+ * stays known until it expires.  ASH_ECONFLICT: somebody else's bytes came first.  who (or NULL): who asks.  *entry: yours. */
 int ash__site_upload_finish(ash_site_uploads *s, ash_site_upload *u, ash_tree_writer *w,
-                            ash_tree_entry **entry, ash_error *err);
+                            const ash_op *who, ash_tree_entry **entry, ash_error *err);
 /* Forgets it, and its bytes. */
 int ash__site_upload_end(ash_site_uploads *s, const ash_site_upload *u, ash_error *err);
 

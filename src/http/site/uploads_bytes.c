@@ -118,8 +118,8 @@ static void answer_refused(const patching *p, ash_exchange *x, ash_error *err)
 }
 
 /* Not 0 with x answered: somebody has locked a folder above meanwhile. */
-static int put_together(patching *p, const ash_site_mount *m, ash_dav_guard *g, ash_tree_entry **e,
-                        ash_error *err)
+static int put_together(patching *p, const ash_site_mount *m, const ash_op *op, ash_dav_guard *g,
+                        ash_tree_entry **e, ash_error *err)
 {
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_writer *w = NULL;
@@ -131,7 +131,7 @@ static int put_together(patching *p, const ash_site_mount *m, ash_dav_guard *g, 
     o.content_type = p->u.type[0] != '\0' ? p->u.type : NULL;
     int rc = ash_tree_prepare(m->tree, NULL, err);
     if (rc == 0)
-        rc = ash_tree_open_writer(m->tree, p->u.path, &o, NULL, &w, err);
+        rc = ash_tree_open_writer(m->tree, p->u.path, &o, op, &w, err);
     if (rc == 0)
         rc = ash__site_upload_copy(s, &p->u, w, err);
     if (rc == 0)
@@ -141,7 +141,7 @@ static int put_together(patching *p, const ash_site_mount *m, ash_dav_guard *g, 
     if (rc == 0 && !ash__dav_guard_again(g))
         rc = ASH_ELOST;
     if (rc == 0)
-        rc = ash__site_upload_finish(s, &p->u, w, e, err);
+        rc = ash__site_upload_finish(s, &p->u, w, op, e, err);
     ash_tree_writer_free(w);
     return rc;
 }
@@ -158,7 +158,7 @@ static bool complete(patching *p, ash_exchange *x)
     if (m == NULL)
         ash__answer_text(x, 410, "the tree that it is for is not shown any more");
     else if (ash__dav_guard(m->dav, x, p->u.path, ASH_GUARD_BYTES, &g))
-        good = put_together(p, m, &g, &e, &err) == 0;
+        good = put_together(p, m, x->op, &g, &e, &err) == 0;
     if (!good && x->status == 0)
         answer_refused(p, x, &err);
     if (good) {

@@ -278,13 +278,14 @@ typedef struct finishing {
     ash_site_uploads *s;
     const ash_site_upload *u;
     ash_tree_writer *w;
+    const ash_op *op; /* who asks; or NULL */
     ash_tree_entry *entry;
 } finishing;
 
 static int finish(ash_transaction *t, void *ctx, ash_error *err)
 {
     finishing *f = ctx;
-    ash_op op = ASH_OP_INIT;
+    ash_op op = f->op != NULL ? *f->op : (ash_op)ASH_OP_INIT;
     int64_t matched = 0;
     op.transaction = t;
     bson_t *filter = BCON_NEW("_id", BCON_UTF8(f->u->token), "offset", BCON_INT64(f->u->offset),
@@ -313,9 +314,9 @@ static int remove_parts(ash_site_uploads *s, const ash_site_upload *u, ash_error
 }
 
 int ash__site_upload_finish(ash_site_uploads *s, ash_site_upload *u, ash_tree_writer *w,
-                            ash_tree_entry **entry, ash_error *err)
+                            const ash_op *who, ash_tree_entry **entry, ash_error *err)
 {
-    finishing f = {s, u, w, NULL};
+    finishing f = {s, u, w, who, NULL};
     ash_op op = ASH_OP_INIT;
     ash_error left = ASH_ERROR_INIT;
     op.durability = ASH_DURABILITY_EVERY;

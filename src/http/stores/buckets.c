@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GridFS by HTTP. */
+#include "base/base64.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "http/gate/may.h"
 #include "http/source.h"
 #include "http/stores/state.h"
 
@@ -152,6 +154,20 @@ static void make_etag(visit *v)
     bson_destroy(&id);
 }
 
+/* As RFC 9530 has it, of what the store knows. */
+static void add_digest(const ash_file *file, ash_exchange *x)
+{
+    const char *hex = ash_file_sha256(file);
+    uint8_t bytes[32];
+    if (hex == NULL || strlen(hex) != 2 * sizeof bytes || !ash__hex_read(hex, sizeof bytes, bytes))
+        return;
+    char *text = ash__base64_write(bytes, sizeof bytes);
+    for (char *at = text; *at != '\0'; at++)
+        *at = (char)(*at == '-' ? '+' : *at == '_' ? '/' : *at);
+    ash__answer_field(x, "Repr-Digest", "sha-256=:%s:", text);
+    ash__free(text);
+}
+
 static void send_file(visit *v, ash_exchange *x)
 {
     bson_iter_t at;
@@ -162,6 +178,7 @@ static void send_file(visit *v, ash_exchange *x)
         bson_iter_init_find(&at, &view, "contentType") && BSON_ITER_HOLDS_UTF8(&at))
         type = bson_iter_utf8(&at, NULL);
     make_etag(v);
+    add_digest(v->file, x);
     ash_http_source source = {.ctx = v,
                               .length = ash_file_length(v->file),
                               .etag = v->etag,
@@ -350,6 +367,36 @@ static void begin_bucket(visit *v, ash_exchange *x)
         begin_upload(v, x, name);
 }
 
+/* What the same would need on the wire. */
+static ash_actions actions_of(const ash_exchange *x)
+{
+    if (ash__method_is_safe(x->method))
+        return ASH_CAN(FIND);
+    return strcmp(x->method, "DELETE") == 0 ? ASH_CAN(REMOVE) : ASH_CAN(INSERT);
+}
+
+/* A tree's contents have no access lists, and would be read past those of the files that they are
+ * of. */
+static bool is_of_tree(const char *bucket)
+{
+    return strncmp(bucket, "v7files", strlen("v7files")) == 0 ||
+           strncmp(bucket, "v7.fs", strlen("v7.fs")) == 0;
+}
+
+/* true: x is answered. */
+static bool refuse(const visit *v, ash_exchange *x)
+{
+    char *files = ash__sprintf("%s.files", v->name), *chunks = ash__sprintf("%s.chunks", v->name);
+    bool may = ash__gate_may(x, v->db, files, actions_of(x)) &&
+               ash__gate_may(x, v->db, chunks, actions_of(x)) &&
+               (x->op == NULL || !is_of_tree(v->name));
+    ash__free(files);
+    ash__free(chunks);
+    if (!may)
+        ash__gate_refuse(x);
+    return !may;
+}
+
 void ash__buckets_begin(void *ctx, ash_exchange *x, const char *rest)
 {
     ash_http_stores *s = ctx;
@@ -367,6 +414,8 @@ void ash__buckets_begin(void *ctx, ash_exchange *x, const char *rest)
         ash__answer_text(x, 404, "a bucket is at " ASH_SITE_RESERVED "/buckets/DATABASE/BUCKET");
         return;
     }
+    if (refuse(v, x))
+        return;
     if (ash_bucket_new(s->store, &o, &v->bucket, &err) != 0) {
         ash__answer_error(x, &err);
         return;

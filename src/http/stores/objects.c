@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Object stores by HTTP.  An object's ETag is its revision, so that If-Match is compare-and-set. */
 #include "base/mem.h"
+#include "http/gate/may.h"
 #include "http/source.h"
 #include "http/stores/state.h"
 
@@ -444,6 +445,20 @@ static void begin_in_store(visit *v, ash_exchange *x, const char *rest)
     ash__free(how);
 }
 
+/* Stores come and go with their collections, so what is asked is asked of the whole database.  true:
+ * x is answered. */
+static bool refuse(const visit *v, ash_exchange *x)
+{
+    const ash_actions changes = ASH_CAN(FIND) | ASH_CAN(INSERT) | ASH_CAN(UPDATE) |
+                                ASH_CAN(REMOVE) | ASH_CAN(CREATE_COLLECTION) |
+                                ASH_CAN(DROP_COLLECTION);
+    bool may = ash__gate_may(x, ash_store_default_db(v->stores->store), "",
+                             ash__method_is_safe(x->method) ? ASH_CAN(FIND) : changes);
+    if (!may)
+        ash__gate_refuse(x);
+    return !may;
+}
+
 void ash__objects_begin(void *ctx, ash_exchange *x, const char *rest)
 {
     visit *v = ash__new(visit);
@@ -451,6 +466,8 @@ void ash__objects_begin(void *ctx, ash_exchange *x, const char *rest)
     x->state = v;
     x->release = release;
     v->store_name = ash__stores_next_name(&rest);
+    if (refuse(v, x))
+        return;
     if (v->store_name == NULL)
         list_stores(v, x);
     else

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* Has `in` one of 96 samples of 32 bytes that are taken of data all over?  Costs a tenth of an
+/* Has `in` one of 96 samples of 32 bytes that are taken of data all over?  Costs a twentieth of an
  * attempt to compress data with `in` for a prefix, and tells whether there is a point in one where
  * data does not compress by itself: of data a quarter of which is in the prefix none of the samples
  * is in 10^12 cases once.  Data of less than 3 KiB: true. */

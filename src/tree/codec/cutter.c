@@ -42,12 +42,32 @@ static size_t pass(ash_cutter *c, size_t len)
     return passed;
 }
 
-/* Takes in data up to an end or to stop, and says how much that was. */
-static size_t scan(ash_cutter *c, const uint8_t *data, size_t stop, uint64_t mask, bool *ends)
+/* Four bytes at a time while none of them ends the piece, as nearly none does: what they add is summed
+ * beside the hash, which would else wait for each of them. */
+static size_t scan_by_four(ash_cutter *c, const uint8_t *data, size_t stop, uint64_t mask)
 {
     uint64_t hash = c->hash;
     const uint64_t *gear = c->gear;
     size_t i = 0;
+    for (; i + 4 <= stop; i += 4) {
+        uint64_t one = gear[data[i]], two = (one << 1) + gear[data[i + 1]];
+        uint64_t three = (two << 1) + gear[data[i + 2]], four = (three << 1) + gear[data[i + 3]];
+        uint64_t next = (hash << 4) + four;
+        if ((((hash << 1) + one) & mask) == 0 || (((hash << 2) + two) & mask) == 0 ||
+            (((hash << 3) + three) & mask) == 0 || (next & mask) == 0)
+            break;
+        hash = next;
+    }
+    c->hash = hash;
+    return i;
+}
+
+/* Takes in data up to an end or to stop, and says how much that was. */
+static size_t scan(ash_cutter *c, const uint8_t *data, size_t stop, uint64_t mask, bool *ends)
+{
+    size_t i = scan_by_four(c, data, stop, mask);
+    uint64_t hash = c->hash;
+    const uint64_t *gear = c->gear;
     *ends = false;
     while (i < stop && !*ends) {
         hash = (hash << 1) + gear[data[i++]];

@@ -64,13 +64,13 @@ static bool is_sample_random(ash_content_writer *w, ash_span sample)
 
 bool ash__looks_random(ash_content_writer *w, ash_span data)
 {
-    enum { WORTHWHILE = 64 * 1024, PART = 16 };
+    enum { WORTHWHILE = 64 * 1024, PART = 16, SMALLER_PART = 64 };
     if (data.len < WORTHWHILE)
         return false;
-    /* Looking costs a fifth of trying, at most; and a fifteenth, where one piece after the other was
+    /* Looking costs a fifth of trying, at most; and a sixtieth, where one piece after the other was
      * random before. */
-    size_t len = data.len / PART < SAMPLE ? data.len / PART : SAMPLE;
     bool all = w->random_in_a_row < RANDOM_IN_A_ROW;
+    size_t part = data.len / (all ? PART : SMALLER_PART), len = part < SAMPLE ? part : SAMPLE;
     take_codec(w);
     for (size_t i = 0; i < SAMPLES; i++) {
         ash_span sample = {data.data + i * ((data.len - len) / (SAMPLES - 1)), len};

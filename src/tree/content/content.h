@@ -97,10 +97,11 @@ typedef struct ash_content_hint {
  *
  * Nothing names the content before the transaction is committed; what large ones need by then
  * (pieces) is stored earlier, and taken by collection when the writer dies.  A writer holds up to
- * piece_bytes, as much again of what it builds on, and zstd's tables.
+ * piece_bytes, as much again of what it builds on, and zstd's tables.  Pieces are stored beside the
+ * caller, by a thread that the writer's free waits for; seal has them all.
  *
  * When add fails, or seal while it stores pieces, bytes are lost: each later add and seal fails with
- * the same code.
+ * the same code.  What an add failed with may be about bytes of earlier ones.
  *
  * ASH_EREADONLY: v7files' last generation.  ASH_EUNSUPPORTED: a store without transactions. */
 typedef struct ash_content_writer ash_content_writer;

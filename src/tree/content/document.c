@@ -111,8 +111,22 @@ void ash__list_document(const ash_content_writer *w, const ash_form_part *parts,
 
 void ash__documents_add(ash_documents *d, bson_t *doc)
 {
+    ash_assert(d->made == d->count);
     d->docs = ash__grow_array(d->docs, d->count, &d->capacity, sizeof(bson_t *));
     d->docs[d->count++] = doc;
+    d->made = d->count;
+}
+
+/* An empty one at the end, with room for so much. */
+static bson_t *add_empty(ash_documents *d, size_t room)
+{
+    if (d->count == d->made) {
+        /* At once as large as it gets: growing doubles, and touches twice the memory. */
+        ash__documents_add(d, bson_sized_new(room));
+        return d->docs[d->count - 1];
+    }
+    bson_reinit(d->docs[d->count]);
+    return d->docs[d->count++];
 }
 
 void ash__documents_add_chunks(ash_documents *d, const ash_contents *c, const ash_content_id *id,
@@ -126,14 +140,12 @@ void ash__documents_add_chunks(ash_documents *d, const ash_contents *c, const as
         enum { FIELDS_BYTES = 128 };
         bson_oid_t oid;
         size_t len = plan->len - at < size ? plan->len - at : size;
-        /* At once as large as it gets: growing doubles, and touches twice the memory. */
-        bson_t *doc = bson_sized_new(len + FIELDS_BYTES);
+        bson_t *doc = add_empty(d, len + FIELDS_BYTES);
         bson_oid_init(&oid, NULL);
         bson_append_oid(doc, "_id", 3, &oid);
         ash__append_id(doc, "files_id", id);
         bson_append_int32(doc, "n", 1, n++);
         bson_append_binary(doc, "data", 4, BSON_SUBTYPE_BINARY, plan->data + at, (uint32_t)len);
-        ash__documents_add(d, doc);
     }
 }
 
@@ -154,8 +166,13 @@ int ash__documents_insert(const ash_documents *d, ash_collection *c, const ash_o
 
 void ash__documents_release(ash_documents *d)
 {
-    for (size_t i = 0; i < d->count; i++)
+    for (size_t i = 0; i < d->made; i++)
         bson_destroy(d->docs[i]);
     ash__free(d->docs);
     *d = (ash_documents){0};
+}
+
+void ash__documents_clear(ash_documents *d)
+{
+    d->count = 0;
 }

@@ -33,7 +33,7 @@ static const size_t COMPARED_BYTES = 16 * 1024 * 1024;
 
 typedef struct piece {
     ash_content_id id;
-    ash_span bytes; /* in the writer's */
+    ash_span bytes; /* in a block */
     int64_t position;
     bool exists, planned;
     bool compared, damaged; /* what is there is these bytes; … is not, and is replaced */
@@ -42,8 +42,8 @@ typedef struct piece {
 
 struct ash_pieces {
     ash_cutter cutter;
-    size_t fed;       /* of the writer's bytes: the cutter has seen them */
-    int64_t position; /* of the writer's first byte in the content */
+    size_t fed;       /* bytes of the piece that has not ended: the cutter has seen them */
+    int64_t position; /* of that piece in the content */
     ash_form_part *parts;
     size_t count, capacity;
     ash_id_set known; /* the ids in `distinct` */
@@ -56,6 +56,7 @@ struct ash_pieces {
     int64_t renewed_ms;
     ash_previous *previous; /* NULL: there is none */
     ash_fetch fetch;        /* for what is compared */
+    ash_documents chunks;   /* of the batch */
     piece batch[BATCH_PIECES];
     size_t batch_count, batch_bytes;
 };
@@ -74,6 +75,11 @@ int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
     return rc == 0 ? ash__previous_open(w->c, &w->before, op, &p->previous, err) : rc;
 }
 
+size_t ash__pieces_longest(const ash_pieces *p)
+{
+    return p->cutter.max;
+}
+
 static void clear_batch(ash_pieces *p)
 {
     for (size_t i = 0; i < p->batch_count; i++)
@@ -89,6 +95,7 @@ void ash__pieces_free(ash_pieces *p)
     clear_batch(p);
     ash__previous_close(p->previous);
     ash__fetch_release(&p->fetch);
+    ash__documents_release(&p->chunks);
     ash__id_set_release(&p->known);
     ash__digest_free(p->group_digest);
     ash__free(p->group);
@@ -209,7 +216,8 @@ static int plan_batch(ash_content_writer *w, ash_error *err)
 typedef struct batch_call {
     ash_content_writer *w;
     const ash_op *op;
-    ash_documents files, chunks;
+    ash_documents files;
+    const ash_documents *chunks; /* or NULL */
     ash_content_id *bases;
     size_t base_count, base_capacity;
     ash_documents healed; /* documents that come in the place of damaged ones */
@@ -257,8 +265,8 @@ static int insert_batch(ash_transaction *t, void *ctx, ash_error *err)
     int rc = ash__contents_rely_on(call->w->c, call->bases, call->base_count, &op, err);
     if (rc == 0)
         rc = replace_damaged(call, &op, err);
-    if (rc == 0)
-        rc = ash__documents_insert(&call->chunks, c->chunks, &op, err);
+    if (rc == 0 && call->chunks != NULL)
+        rc = ash__documents_insert(call->chunks, c->chunks, &op, err);
     if (rc == 0)
         rc = ash__documents_insert(&call->files, c->files, &op, err);
     return rc;
@@ -273,15 +281,14 @@ static int commit_batch(ash_content_writer *w, batch_call *call, const ash_op *o
 static void release_call(batch_call *call)
 {
     ash__documents_release(&call->files);
-    ash__documents_release(&call->chunks);
     ash__documents_release(&call->healed);
     ash__free(call->bases);
 }
 
 static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
-    batch_call call = {.w = w};
     ash_pieces *p = w->pieces;
+    batch_call call = {.w = w, .chunks = &p->chunks};
     int rc = ash__contents_ask_time(w->c, err);
     w->upload_date_ms = ash__contents_now_ms(w->c);
     for (size_t i = 0; i < p->batch_count; i++) {
@@ -291,12 +298,13 @@ static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
         bson_t *doc = bson_new();
         ash__content_document(w, &one->plan, &one->id, (int64_t)one->bytes.len, doc);
         ash__documents_add(one->damaged ? &call.healed : &call.files, doc);
-        ash__documents_add_chunks(&call.chunks, w->c, &one->id, &one->plan);
+        ash__documents_add_chunks(&p->chunks, w->c, &one->id, &one->plan);
         add_bases(&call, &one->plan);
     }
     if (rc == 0 && call.files.count + call.healed.count > 0)
         rc = commit_batch(w, &call, op, err);
     release_call(&call);
+    ash__documents_clear(&p->chunks);
     return rc;
 }
 
@@ -472,52 +480,70 @@ static int store_batch(ash_content_writer *w, const ash_op *op, ash_error *err)
 
 /* ---- cutting ---- */
 
-static int add_piece(ash_content_writer *w, size_t start, size_t len, const ash_op *op,
-                     ash_error *err)
+static int add_piece(ash_content_writer *w, ash_span bytes, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     piece *one = &p->batch[p->batch_count++];
     ash_digest *digest = ash__digest_new(w->c->digest);
-    one->bytes = (ash_span){w->bytes + start, len};
-    one->position = p->position + (int64_t)start;
-    ash__digest_add(digest, one->bytes.data, len);
+    one->bytes = bytes;
+    one->position = p->position;
+    ash__digest_add(digest, bytes.data, bytes.len);
     one->id.len = (uint8_t)ash__digest_finish(digest, one->id.bytes);
     ash__digest_free(digest);
-    p->batch_bytes += len;
+    p->position += (int64_t)bytes.len;
+    p->batch_bytes += bytes.len;
     return p->batch_count == BATCH_PIECES || p->batch_bytes >= BATCH_BYTES ? store_batch(w, op, err)
                                                                            : 0;
 }
 
-int ash__pieces_cut(ash_content_writer *w, bool all, const ash_op *op, ash_error *err)
+/* Nothing need be durable before the list is. */
+static ash_op soften(const ash_op *op)
+{
+    ash_op soft = *op;
+    soft.durability = ASH_DURABILITY_INTERVAL;
+    return soft;
+}
+
+/* All pieces that end in data; *start: what follows them. */
+static int add_pieces(ash_content_writer *w, ash_span data, size_t *start, const ash_op *op,
+                      ash_error *err)
 {
     ash_pieces *p = w->pieces;
-    size_t start = 0;
+    size_t at = p->fed;
     int rc = 0;
-    ash_op soft = *op; /* nothing need be durable before the list is */
-    soft.durability = ASH_DURABILITY_INTERVAL;
-    op = &soft;
-    while (rc == 0 && p->fed < w->len) {
+    *start = 0;
+    while (rc == 0 && at < data.len) {
         bool ends = false;
-        p->fed += ash__cutter_feed(&p->cutter, w->bytes + p->fed, w->len - p->fed, &ends);
-        if (!ends && !(all && p->fed == w->len))
+        at += ash__cutter_feed(&p->cutter, data.data + at, data.len - at, &ends);
+        if (!ends)
             continue;
-        rc = add_piece(w, start, p->fed - start, op, err);
-        start = p->fed;
+        rc = add_piece(w, (ash_span){data.data + *start, at - *start}, op, err);
+        *start = at;
     }
-    if (rc == 0 && all && start < w->len) /* the cutter has seen it before */
-        rc = add_piece(w, start, w->len - start, op, err);
-    if (rc == 0)
-        rc = store_batch(w, op, err);
-    if (rc == 0 && all)
-        rc = end_group(w, op, err);
-    ash__hasher_drain(w->hasher, 0);
-    if (all)
-        start = w->len;
-    memmove(w->bytes, w->bytes + start, w->len - start);
-    p->position += (int64_t)start;
-    w->len -= start;
-    p->fed -= start;
+    p->fed = data.len - *start;
     return rc;
+}
+
+int ash__pieces_cut(ash_content_writer *w, ash_span data, size_t *left, const ash_op *op,
+                    ash_error *err)
+{
+    const ash_op soft = soften(op);
+    size_t start = 0;
+    int rc = add_pieces(w, data, &start, &soft, err);
+    *left = data.len - start;
+    return rc == 0 ? store_batch(w, &soft, err) : rc;
+}
+
+int ash__pieces_end(ash_content_writer *w, ash_span data, const ash_op *op, ash_error *err)
+{
+    const ash_op soft = soften(op);
+    size_t start = 0;
+    int rc = add_pieces(w, data, &start, &soft, err);
+    if (rc == 0 && start < data.len)
+        rc = add_piece(w, (ash_span){data.data + start, data.len - start}, &soft, err);
+    if (rc == 0)
+        rc = store_batch(w, &soft, err);
+    return rc == 0 ? end_group(w, &soft, err) : rc;
 }
 
 void ash__pieces_document(const ash_content_writer *w, bson_t *out)

@@ -236,7 +236,7 @@ static bool are_sound(ash_previous *p, const ash_plan *plan)
 }
 
 /* Where one piece after the other is new, and is of bytes that do not compress, it is another content
- * under an old name: half as many are looked at each time, and 1 of 16 in the end. */
+ * under an old name: half as many are looked at each time, and 1 of 64 in the end. */
 static bool is_worth_a_look(ash_previous *p, bool random)
 {
     if (!random || p->unseen == 0)
@@ -247,7 +247,7 @@ static bool is_worth_a_look(ash_previous *p, bool random)
 
 static bool has_common_bytes(ash_previous *p, ash_span data, ash_span prefix)
 {
-    enum { TRIED_ALL = 2, MOST = 4 };
+    enum { TRIED_ALL = 2, MOST = 6 };
     if (ash__has_common_run(data, prefix)) {
         p->strange = 0;
         return true;

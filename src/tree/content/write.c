@@ -9,7 +9,10 @@
 
 #include <string.h>
 
-enum { LOOKS = 5 };
+enum {
+    LOOKS = 5,
+    HASHED_BYTES = 256 * 1024 /* handed to the hasher at once: a client's pieces are small */
+};
 static const size_t FIRST_BYTES = 16 * 1024;
 
 void ash__plan_release(ash_plan *p)
@@ -36,6 +39,7 @@ int ash__content_writer_new(ash_contents *c, const ash_content_hint *hint, ash_c
     ash_content_writer *w = ash__new(ash_content_writer);
     w->c = c;
     w->before = hint->before;
+    w->most = (size_t)c->piece_bytes;
     w->filename = ash__strdup(hint->filename != NULL ? hint->filename : "");
     w->content_type = hint->content_type != NULL ? ash__strdup(hint->content_type) : NULL;
     w->hasher = ash__hasher_new();
@@ -58,11 +62,13 @@ void ash__content_writer_free(ash_content_writer *w)
     if (w == NULL)
         return;
     ash__hasher_free(w->hasher); /* before the bytes that it may be reading */
+    if (w->blocks == NULL)
+        ash__free(w->bytes);
+    ash__blocks_free(w->blocks);
     ash__pieces_free(w->pieces);
     ash_upload_free(w->upload);
     give_codec(w);
     ash__plan_release(&w->plan);
-    ash__free(w->bytes);
     ash__free(w->filename);
     ash__free(w->content_type);
     ash__free(w);
@@ -72,12 +78,11 @@ void ash__content_writer_free(ash_content_writer *w)
 
 static int make_room(ash_content_writer *w, size_t wanted, ash_error *err)
 {
-    size_t most = (size_t)w->c->piece_bytes;
     size_t capacity = w->capacity > 0 ? w->capacity : FIRST_BYTES;
     while (capacity < wanted)
         capacity *= 2;
-    if (capacity > most)
-        capacity = most;
+    if (capacity > w->most)
+        capacity = w->most;
     if (capacity <= w->capacity)
         return 0;
     ash__hasher_drain(w->hasher, 0);
@@ -99,21 +104,26 @@ static int open_upload(ash_content_writer *w, ash_error *err)
     return ash_bucket_open_upload_stream(w->c->bucket, w->filename, &o, &w->upload, err);
 }
 
+static void hash_rest(ash_content_writer *w)
+{
+    if (w->hashed < w->len)
+        ash__hasher_add(w->hasher, w->bytes + w->hashed, w->len - w->hashed);
+    w->hashed = w->len;
+}
+
 /* The memory is full. */
 static int hand_on(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     int rc = ash__contents_prepare(w->c, op, err);
-    if (rc == 0 && w->c->digest != ASH_DIGEST_SHA1) {
-        if (w->pieces == NULL)
-            rc = ash__pieces_new(w, op, err);
-        return rc == 0 ? ash__pieces_cut(w, false, op, err) : rc;
-    }
+    hash_rest(w);
+    if (rc == 0 && w->c->digest != ASH_DIGEST_SHA1)
+        return ash__blocks_hand_on(w, op, err);
     if (rc == 0 && w->upload == NULL)
         rc = open_upload(w, err);
     if (rc == 0)
         rc = ash_upload_write(w->upload, w->bytes, w->len, err);
     ash__hasher_drain(w->hasher, 0);
-    w->len = 0;
+    w->len = w->hashed = 0;
     return rc;
 }
 
@@ -124,17 +134,18 @@ static int add_bytes(ash_content_writer *w, const uint8_t *at, size_t len, const
         int rc = ash__op_check(op, err);
         if (rc == 0 && w->length >= ASH_CONTENT_BYTES_MAX)
             rc = ash__fail(err, ASH_ETOOBIG, "a content of more than 16 TiB is too long");
-        if (rc == 0 && w->len == (size_t)w->c->piece_bytes)
+        if (rc == 0 && w->len == w->most)
             rc = hand_on(w, op, err);
-        size_t room = (size_t)w->c->piece_bytes - w->len;
+        size_t room = w->most - w->len;
         size_t take = len < room ? len : room;
         if (rc == 0)
             rc = make_room(w, w->len + take, err);
         if (rc != 0)
             return rc;
         memcpy(w->bytes + w->len, at, take);
-        ash__hasher_add(w->hasher, w->bytes + w->len, take);
         w->len += take;
+        if (w->len - w->hashed >= HASHED_BYTES)
+            hash_rest(w);
         w->length += (int64_t)take;
         at += take;
         len -= take;
@@ -178,8 +189,9 @@ static void take_digest(ash_content_writer *w)
 static int end(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     int rc = 0;
+    hash_rest(w);
     if (w->pieces != NULL)
-        rc = ash__pieces_cut(w, true, op, err);
+        rc = ash__blocks_end(w, op, err);
     else if (w->upload != NULL)
         rc = ash_upload_write(w->upload, w->bytes, w->len, err);
     if (rc == 0 && w->upload != NULL)

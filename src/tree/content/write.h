@@ -4,8 +4,8 @@
 
 /* A content on its way in.
  *
- *   add      gathers bytes up to piece_bytes; beyond, pieces.c stores what has been cut off (trees
- *            of SHA-1: an upload of the bucket takes everything, as v7files knows no better)
+ *   add      gathers bytes up to piece_bytes; beyond, blocks.c has pieces.c cut and store them beside
+ *            (trees of SHA-1: an upload of the bucket takes everything, as v7files knows no better)
  *   seal     the digest is known; is it there already?  else choose.c finds a form
  *   store    in the caller's transaction: the document, and chunks where they are few */
 
@@ -27,6 +27,7 @@
 #define ASH_PIECE_CHAIN_MAX 3
 
 typedef struct ash_pieces ash_pieces;
+typedef struct ash_blocks ash_blocks;
 
 /* What a content will be stored as.  What it holds is released with it. */
 typedef struct ash_plan {
@@ -49,11 +50,15 @@ struct ash_content_writer {
     ash_content_id before;
     char *filename; /* never NULL */
     char *content_type;
-    uint8_t *bytes; /* that came and were not stored yet */
+    uint8_t *bytes; /* that came and were not handed on yet; with `blocks` in one of those */
     size_t len, capacity;
+    size_t most;    /* len before they are handed on */
+    size_t hashed;  /* of len: the hasher has them */
     int64_t length; /* of all that came */
     ash_hasher *hasher;
     ash_upload *upload; /* of the whole, or of what is kept of it; or NULL */
+    ash_blocks *blocks; /* or NULL */
+    /* With blocks these are their helper's, but for what comes after their end. */
     ash_pieces *pieces; /* or NULL */
     ash_zstd *zstd;
     unsigned random_in_a_row; /* pieces that no tenth could be saved of */
@@ -94,6 +99,7 @@ void ash__list_document(const ash_content_writer *w, const ash_form_part *parts,
 typedef struct ash_documents {
     bson_t **docs;
     size_t count, capacity;
+    size_t made; /* at least count: those behind are memory for chunks to come */
 } ash_documents;
 void ash__documents_add(ash_documents *d, bson_t *doc); /* taken over */
 void ash__documents_add_chunks(ash_documents *d, const ash_contents *c, const ash_content_id *id,
@@ -101,12 +107,28 @@ void ash__documents_add_chunks(ash_documents *d, const ash_contents *c, const as
 int ash__documents_insert(const ash_documents *d, ash_collection *c, const ash_op *op,
                           ash_error *err);
 void ash__documents_release(ash_documents *d);
+/* Of chunks alone: there are none, and the next ones take their memory, which is touched already. */
+void ash__documents_clear(ash_documents *d);
+
+/* ---- blocks.c ---- */
+
+/* The writer's memory is full: it is cut into pieces, beside the caller where there can be a thread,
+ * and the writer gets other memory.  An error may be that of what was handed on before. */
+int ash__blocks_hand_on(ash_content_writer *w, const ash_op *op, ash_error *err);
+/* Waits, and stores what the writer has still. */
+int ash__blocks_end(ash_content_writer *w, const ash_op *op, ash_error *err);
+void ash__blocks_free(ash_blocks *b); /* waits; NULL is fine */
 
 /* ---- pieces.c ---- */
 
 int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err);
-/* Stores pieces out of w->bytes; what is left there belongs to the next. */
-int ash__pieces_cut(ash_content_writer *w, bool all, const ash_op *op, ash_error *err);
+size_t ash__pieces_longest(const ash_pieces *p);
+/* Stores the pieces that end in data; the *left bytes at its end belong to the next, and are to be
+ * the beginning of what is given then.  On any thread, one at a time. */
+int ash__pieces_cut(ash_content_writer *w, ash_span data, size_t *left, const ash_op *op,
+                    ash_error *err);
+/* All that is left. */
+int ash__pieces_end(ash_content_writer *w, ash_span data, const ash_op *op, ash_error *err);
 /* The document of the whole, which lists them. */
 void ash__pieces_document(const ash_content_writer *w, bson_t *out);
 /* What is there under the whole's id: w->damaged, if it is not what came.  A list of the very pieces

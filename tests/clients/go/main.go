@@ -4,6 +4,7 @@
 // usage: client URI gridfs upload|verify|all NAME SIZE   (the same bytes as pymongo_gridfs.py makes)
 //
 //	client URI crud all|mark|resume FILE            (FILE keeps a resume token between two runs)
+//	client URI users insert|read|create NAME        (prints "done", or the error)
 package main
 
 import (
@@ -41,11 +42,14 @@ func all(cursor *mongo.Cursor, err error) []bson.D {
 func main() {
 	uri, part, action, name := os.Args[1], os.Args[2], os.Args[3], os.Args[4]
 	client := connect(uri)
-	if part == "gridfs" {
+	switch part {
+	case "gridfs":
 		size, err := strconv.Atoi(os.Args[5])
 		check(err)
 		gridFS(client.Database("test"), action, name, size)
-	} else {
+	case "users":
+		users(client, action, name)
+	default:
 		crud(client, action, name)
 	}
 	check(client.Disconnect(ctx))

@@ -7,6 +7,7 @@ import com.mongodb.client.MongoClients;
  * mongodb-driver-sync against a server.
  * usage: Client URI gridfs upload|verify|all NAME SIZE   (the same bytes as pymongo_gridfs.py makes)
  *        Client URI crud all|mark|resume FILE            (FILE keeps a resume token between two runs)
+ *        Client URI users insert|read|create NAME        (prints "done", or the error)
  */
 public final class Client {
     static void same(Object got, Object expected) {
@@ -30,6 +31,8 @@ public final class Client {
         try (MongoClient client = MongoClients.create(args[0])) {
             if (args[1].equals("gridfs"))
                 new Gridfs(client.getDatabase("test")).run(args[2], args[3], Integer.parseInt(args[4]));
+            else if (args[1].equals("users"))
+                new Users(client.getDatabase("files")).run(args[2], args[3]);
             else
                 new Crud(client).run(args[2], args[3]);
         }

@@ -231,6 +231,7 @@ static void test_times_and_types(void **state)
         {"X-OC-Mtime: nan\n", NULL, 0},
         {"X-OC-Mtime: 1e300\n", NULL, 0},
         {"X-OC-Mtime: 12 o'clock\n", NULL, 0},
+        {"X-OC-CTime: 784111777\n", NULL, 0},
         {"Content-Type: image/x-own\n", "image/x-own", 0},
         {"Content-Type: text/plain; charset=latin1\n", "text/plain; charset=latin1", 0},
         {"Content-Type: application/octet-stream\n", NULL, 0},
@@ -245,6 +246,7 @@ static void test_times_and_types(void **state)
             visit_expect_field(v, "X-OC-Mtime", "accepted");
         else
             assert_null(visit_field(v, "X-OC-Mtime"));
+        assert_null(visit_field(v, "X-OC-CTime"));
         visit_free(v);
         expect_said(s, line + 4, rows[i].type, rows[i].modified_ms);
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hosted.h"
 
+#include "base/base64.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -19,6 +21,9 @@ int hosted_setup(void **state)
     o.hosts = hosts;
     o.host_count = ASH_ARRAY_LEN(hosts);
     o.version = "1.2.3";
+    assert_ok(ash__users_init(&h->users, h->f->store, &h->f->err), &h->f->err);
+    assert_ok(ash__gate_new(h->f->store, &(ash_gate_options){0}, &h->gate, &h->f->err), &h->f->err);
+    o.gate = h->gate;
     assert_ok(ash__site_new(h->f->store, &o, &h->site, &h->f->err), &h->f->err);
     *state = h;
     return 0;
@@ -29,6 +34,8 @@ int hosted_teardown(void **state)
     hosted *h = *state;
     void *f = h->f;
     ash__site_free(h->site);
+    ash__gate_free(h->gate);
+    ash__users_release(&h->users);
     ash__free(h);
     return support_teardown(&f);
 }
@@ -41,6 +48,80 @@ visit *hosted_ask(hosted *h, const char *line, const char *fields, const char *b
 void hosted_expect(hosted *h, const char *line, const char *fields, const char *body, int status)
 {
     visit *v = hosted_ask(h, line, fields, body);
+    visit_expect(v, status);
+    visit_free(v);
+}
+
+/* ---- users ---- */
+
+/* Each "$" as the store's default database. */
+static char *with_database(hosted *h, const char *roles)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    for (const char *at = roles; *at != '\0'; at++)
+        if (*at == '$')
+            ash__buffer_append_text(&out, ash_store_default_db(h->f->store));
+        else
+            ash__buffer_append_byte(&out, (uint8_t)*at);
+    char *text = ash__strdup(ash__buffer_text(&out));
+    ash__buffer_release(&out);
+    return text;
+}
+
+static void change_user(hosted *h, const char *name, const char *password, const char *roles,
+                        int (*change)(ash_users *u, const ash_user_id *id,
+                                      const ash_user_change *change, ash_error *err))
+{
+    char user[64];
+    const char *at = strchr(name, '@');
+    bson_error_t why;
+    char *json = roles != NULL ? with_database(h, roles) : NULL;
+    bson_t *list = json != NULL ? bson_new_from_json((const uint8_t *)json, -1, &why) : NULL;
+    assert_true(json == NULL || list != NULL);
+    ash__free(json);
+    ash_doc doc = list != NULL ? ash__doc_from_bson(list) : ash__doc_empty;
+    ash_user_change c = {.password = password, .roles = list != NULL ? &doc : NULL};
+    snprintf(user, sizeof user, "%.*s", at != NULL ? (int)(at - name) : 60, name);
+    ash_user_id id = {&ash__user_kind, user, at != NULL ? at + 1 : "admin"};
+    assert_ok(change(&h->users, &id, &c, &h->f->err), &h->f->err);
+    ash__users_changed();
+    bson_destroy(list);
+}
+
+void hosted_add_user(hosted *h, const char *name, const char *password, const char *roles)
+{
+    change_user(h, name, password, roles, ash__user_create);
+}
+
+void hosted_change_user(hosted *h, const char *name, const char *password, const char *roles)
+{
+    change_user(h, name, password, roles, ash__user_update);
+}
+
+void hosted_remove_user(hosted *h, const char *name)
+{
+    ash_user_id id = {&ash__user_kind, name, "admin"};
+    assert_ok(ash__user_drop(&h->users, &id, &h->f->err), &h->f->err);
+    ash__users_changed();
+}
+
+visit *hosted_ask_as(hosted *h, const char *who, const char *line, const char *fields,
+                     const char *body)
+{
+    ash_buffer all = ASH_BUFFER_INIT;
+    char *base64 = who != NULL ? ash__base64_write(who, strlen(who)) : NULL;
+    if (base64 != NULL)
+        ash__buffer_printf(&all, "Authorization: Basic %s\n", base64);
+    ash__buffer_append_text(&all, fields != NULL ? fields : "");
+    visit *v = hosted_ask(h, line, ash__buffer_text(&all), body);
+    ash__buffer_release(&all);
+    ash__free(base64);
+    return v;
+}
+
+void hosted_expect_as(hosted *h, const char *who, const char *line, const char *body, int status)
+{
+    visit *v = hosted_ask_as(h, who, line, NULL, body);
     visit_expect(v, status);
     visit_free(v);
 }

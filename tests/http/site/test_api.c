@@ -81,6 +81,7 @@ static void test_list(void **state)
     hosted_expect_entries(h, "list?path=/d&after=a", "name", "b c");
     hosted_expect_entries(h, "list?path=/d&limit=2", "name", "a b");
     hosted_expect_entries(h, "list?path=/d&recursive", "path", "/d/a /d/b /d/c /d/c/x");
+    bson_destroy(hosted_call(h, "list?path=/d&recursive&after=a", NULL, 400));
     hosted_expect_entries(h, "list?path=/docs", "name", "");
     bson_t *answer = hosted_call(h, "list?path=/d&limit=2", NULL, 200);
     assert_string_equal(hosted_member(answer, "more"), "true");

@@ -123,6 +123,11 @@ static void test_put(void **state)
     expect(b, "PUT", "/d", "Content-MD5: AAAAAAAAAAAAAAAAAAAAAA==\n", "one", 400);
     expect(b, "PUT", "/d", "Content-Range: bytes 0-2/9\n", "one", 400);
     expect(b, "PUT", "/d", "Content-Encoding: gzip\n", "one", 400);
+    /* `curl -T FILE LINK` has no name for it. */
+    v = ask(b, "PUT", "", NULL, "one");
+    visit_expect(v, 400);
+    visit_expect_body(v, "a file needs a name behind the link: LINK/NAME\n");
+    visit_free(v);
     support_expect_missing(b->h->f, "above/in/d");
 }
 

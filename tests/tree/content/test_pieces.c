@@ -210,6 +210,7 @@ static void test_content_pieces__dates_are_the_stores(void **state)
     assert_ok(ash__content_writer_add(w, data, 2 * PIECE, NULL, &f->err), &f->err);
     ash__clock_sleep_ms(2);
     assert_ok(ash__content_writer_add(w, data, 2 * PIECE, NULL, &f->err), &f->err);
+    assert_ok(ash__content_writer_seal(w, NULL, &f->err), &f->err); /* all are stored */
     bson_t filter = BSON_INITIALIZER, range;
     bson_oid_t least = {{0}};
     ash__put_be32(least.bytes, (uint32_t)(now / 1000 + AHEAD));

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything is refused that nothing allows.  The order of the questions is: does anybody look; who
+ * is it; do the privileges cover it. */
+#include "http/gate/gate.h"
+
+#include "base/base64.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "http/gate/visitor.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- making ---- */
+
+int ash__gate_new(ash_store *store, const ash_gate_options *opts, ash_gate **out, ash_error *err)
+{
+    ash_gate *g = ash__new(ash_gate);
+    int rc = ash__users_init(&g->users, store, err);
+    if (rc != 0) {
+        ash__free(g);
+        return rc;
+    }
+    g->always = opts->always;
+    if (opts->attempts == NULL)
+        g->own_attempts = ash__attempts_new();
+    g->attempts = opts->attempts != NULL ? opts->attempts : g->own_attempts;
+    g->last = &g->first;
+    ash__random(g->secret, sizeof g->secret);
+    ash__mutex_init(&g->lock, ASH_RANK_KEPT);
+    *out = g;
+    return 0;
+}
+
+void ash__gate_free(ash_gate *g)
+{
+    if (g == NULL)
+        return;
+    ash_assert(g->first == NULL && g->checks == 0);
+    for (size_t i = 0; i < ASH_GATE_REMEMBERED; i++)
+        ash__visitor_release(g->entries[i].visitor);
+    ash__users_release(&g->users);
+    ash__attempts_free(g->own_attempts);
+    OPENSSL_cleanse(g->secret, sizeof g->secret);
+    ash__mutex_release(&g->lock);
+    ash__free(g);
+}
+
+bool ash__gate_asks(ash_gate *g)
+{
+    ash_error err = ASH_ERROR_INIT;
+    uint64_t now = ash__users_changes();
+    bool any = true;
+    if (g->always || atomic_load(&g->looked_at) == now)
+        return g->always || atomic_load(&g->has_users);
+    if (ash__users_any(&g->users, &any, &err) != 0) {
+        ash__log(ASH_LOG_ERROR, "whether there are users cannot be told: %s", err.text);
+        return true;
+    }
+    atomic_store(&g->has_users, any);
+    atomic_store(&g->looked_at, now);
+    return any;
+}
+
+/* ---- answers ---- */
+
+static const ash_coming *coming_of(const ash_exchange *x)
+{
+    return x->visitor;
+}
+
+/* A script of the page shows a form of its own; for a browser's box it would be too late, and a
+ * password that was typed there could not be forgotten again. */
+static bool is_script(const ash_exchange *x)
+{
+    const char *to = ash__head_field(x->head, "Sec-Fetch-Dest");
+    return (to != NULL && strcmp(to, "empty") == 0) ||
+           ash__head_field(x->head, "X-Requested-With") != NULL;
+}
+
+static void challenge(ash_exchange *x, const char *text)
+{
+    if (x->is_private && !is_script(x))
+        ash__answer_field(x, "WWW-Authenticate", "Basic realm=\"ashlar\", charset=\"UTF-8\"");
+    else
+        ash__answer_field(x, "WWW-Authenticate", "Bearer realm=\"ashlar\"");
+    ash__answer_field(x, "Cache-Control", "no-store");
+    ash__answer_text(x, 401, "%s", text);
+}
+
+void ash__gate_refuse(ash_exchange *x)
+{
+    if (ash__gate_is_stranger(x))
+        challenge(x, "this server asks who you are");
+    else
+        ash__answer_text(x, 403, "your roles do not allow that");
+}
+
+/* ---- entering ---- */
+
+static void dismiss(ash_exchange *x)
+{
+    ash_coming *c = x->visitor;
+    ash__gate_leave_queue(c->gate, c);
+    if (c->is_attempt)
+        ash__attempts_drop(c->gate->attempts, &c->attempt);
+    ash__visitor_release(c->visitor);
+    ash__free(c);
+    x->visitor = NULL;
+}
+
+static bool come_in(ash_exchange *x, ash_coming *c, ash_visitor *v)
+{
+    c->visitor = v;
+    x->op = &v->op;
+    return true;
+}
+
+/* The password that did not fit is nobody's to see, nor is whether there is such a user. */
+static bool send_away(ash_exchange *x, const ash_error *err)
+{
+    if (err->code == ASH_EACCES) {
+        challenge(x, "no user has this name and password");
+    } else {
+        ash__answer_error(x, err);
+    }
+    return false;
+}
+
+static bool enter_with_password(ash_gate *g, ash_exchange *x, ash_coming *c, char *pair)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_visitor *v = NULL;
+    char *colon = strchr(pair, ':');
+    if (colon == NULL || colon - pair >= ASH_USER_NAME_BYTES ||
+        strlen(colon + 1) > ASH_GATE_PASSWORD_BYTES) {
+        ash__answer_text(x, 400, "Basic has NAME:PASSWORD in UTF-8 and base64");
+        return false;
+    }
+    *colon = '\0';
+    int rc = ash__gate_check_password(g, c, pair, colon + 1, &v, &err);
+    x->is_put_off = rc == ASH_EBUSY;
+    if (rc == 0)
+        return come_in(x, c, v);
+    return rc == ASH_EBUSY ? false : send_away(x, &err);
+}
+
+static bool enter_by_basic(ash_gate *g, ash_exchange *x, ash_coming *c, const char *text)
+{
+    uint8_t *bytes = NULL;
+    size_t len = 0;
+    if (!x->is_private) {
+        ash__answer_text(x, 403, "passwords are taken over TLS and on this machine alone");
+        return false;
+    }
+    if (!ash__base64_read(text, strlen(text), &bytes, &len) || memchr(bytes, '\0', len) != NULL ||
+        ash__text_good((const char *)bytes, len) != len) {
+        ash__free(bytes);
+        ash__answer_text(x, 400, "Basic has NAME:PASSWORD in UTF-8 and base64");
+        return false;
+    }
+    bool in = enter_with_password(g, x, c, (char *)bytes);
+    OPENSSL_cleanse(bytes, len);
+    ash__free(bytes);
+    return in;
+}
+
+/* What stands behind the scheme; NULL: it is another one. */
+static const char *credentials_of(const char *field, const char *scheme)
+{
+    size_t len = strlen(scheme);
+    if (strncasecmp(field, scheme, len) != 0 || field[len] != ' ')
+        return NULL;
+    return field + len + strspn(field + len, " ");
+}
+
+static bool is_given_twice(const ash_head *head, const char *name)
+{
+    int count = 0;
+    for (size_t i = 0; i < head->field_count; i++)
+        count += strcasecmp(head->fields[i].name, name) == 0;
+    return count > 1;
+}
+
+static bool enter_by_field(ash_gate *g, ash_exchange *x, ash_coming *c, const char *field)
+{
+    const char *basic = credentials_of(field, "Basic");
+    /* Which of the two counts is not to be guessed. */
+    if (is_given_twice(x->head, "Authorization")) {
+        ash__answer_text(x, 400, "Authorization is given twice");
+        return false;
+    }
+    if (basic != NULL)
+        return enter_by_basic(g, x, c, basic);
+    challenge(x, "this server does not know that scheme");
+    return false;
+}
+
+bool ash__gate_enter(ash_gate *g, ash_exchange *x)
+{
+    x->is_put_off = false;
+    if (g == NULL || !ash__gate_asks(g))
+        return true;
+    ash_coming *c = x->visitor;
+    if (c == NULL) {
+        c = ash__new(ash_coming);
+        c->gate = g;
+        c->x = x;
+        x->visitor = c;
+        x->dismiss = dismiss;
+    }
+    const char *field = ash__head_field(x->head, "Authorization");
+    return field != NULL ? enter_by_field(g, x, c, field) : come_in(x, c, ash__visitor_nobody());
+}
+
+/* ---- what is asked ---- */
+
+bool ash__gate_stays(const ash_exchange *x)
+{
+    const ash_coming *c = coming_of(x);
+    ash_visitor *now = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    if (c == NULL || c->visitor == NULL || c->visitor->user == NULL)
+        return c == NULL;
+    if (c->visitor->known_at == ash__users_changes())
+        return true;
+    int rc = ash__visitor_renew(&c->gate->users, c->visitor, &now, &err);
+    bool stays = rc == 0 && bson_equal(&now->roles, &c->visitor->roles);
+    ash__visitor_release(now);
+    return stays;
+}
+
+bool ash__gate_is_stranger(const ash_exchange *x)
+{
+    const ash_coming *c = coming_of(x);
+    return c != NULL && (c->visitor == NULL || c->visitor->user == NULL);
+}
+
+bool ash__gate_may(const ash_exchange *x, const char *db, const char *coll, ash_actions actions)
+{
+    const ash_coming *c = coming_of(x);
+    return c == NULL || (c->visitor != NULL &&
+                         ash__privileges_allow(&c->visitor->privileges, db, coll, actions));
+}
+
+bool ash__gate_may_cluster(const ash_exchange *x, ash_actions actions)
+{
+    const ash_coming *c = coming_of(x);
+    return c == NULL ||
+           (c->visitor != NULL && ash__privileges_allow_cluster(&c->visitor->privileges, actions));
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_HTTP_VISITOR_H
+#define ASH_HTTP_VISITOR_H
+
+/* Inside this folder: one who asks, and what the gate knows of them. */
+
+#include "base/thread.h"
+#include "http/gate/may.h"
+#include "user/attempts.h"
+#include "user/users.h"
+
+#include <stdatomic.h>
+
+/* A user as it was at some time; nothing of it changes but the count of its holders. */
+typedef struct ash_visitor {
+    _Atomic int holders;
+    char *user, *db;   /* NULL: nobody */
+    uint64_t known_at; /* ash__users_changes() when it was looked up */
+    uint8_t user_id[16];
+    ash_scram_credential credential; /* that the password fitted */
+    bson_t roles;                    /* array of {role, db}, inherited ones too, of admin and the default database */
+    ash_privileges privileges;
+    ash_principal principal;
+    ash_op op;
+} ash_visitor;
+
+/* Nobody: may do nothing. */
+ash_visitor *ash__visitor_nobody(void);
+ash_visitor *ash__visitor_hold(ash_visitor *v);
+void ash__visitor_release(ash_visitor *v); /* NULL is fine */
+/* The user as it is now; one holder.  ASH_ENOTFOUND. */
+int ash__visitor_find(ash_users *users, const char *user, const char *db, ash_visitor **out,
+                      ash_error *err);
+/* The same one, after a change of users and roles.  ASH_ENOTFOUND: it is gone, or has another
+ * password now. */
+int ash__visitor_renew(ash_users *users, const ash_visitor *v, ash_visitor **out, ash_error *err);
+
+enum { ASH_GATE_MARK_BYTES = 32 };
+
+/* A password that fitted. */
+typedef struct ash_gate_entry {
+    uint8_t mark[ASH_GATE_MARK_BYTES]; /* HMAC of name and password with the gate's secret */
+    ash_visitor *visitor;              /* NULL: free */
+} ash_gate_entry;
+
+/* What an exchange has of the gate: x->visitor. */
+typedef struct ash_coming {
+    ash_gate *gate;
+    ash_visitor *visitor; /* NULL: not known yet */
+    bool is_attempt;      /* to sign in: begun, and not over */
+    ash_attempt attempt;
+    int64_t due_ms;          /* before it is not judged (monotonic) */
+    struct ash_coming *next; /* gate->lock, as what follows */
+    ash_exchange *x;
+    bool waits, has_place;
+} ash_coming;
+
+struct ash_gate {
+    ash_users users;
+    bool always;
+    ash_attempts *attempts, *own_attempts; /* the latter: NULL, or the same */
+    uint8_t secret[ASH_GATE_MARK_BYTES];
+    _Atomic bool has_users;
+    _Atomic uint64_t looked_at; /* ash__users_changes() when has_users was found; 0: never */
+    ash_mutex lock;             /* guards what follows */
+    ash_gate_entry entries[ASH_GATE_REMEMBERED];
+    int checks;                /* that run */
+    ash_coming *first, **last; /* who waits for one */
+};
+
+/* password.c: who has this password?  0: *out, yours.  ASH_EACCES: nobody.  ASH_EBUSY: the exchange
+ * is put off, and asks again. */
+int ash__gate_check_password(ash_gate *gate, ash_coming *c, const char *name, const char *password,
+                             ash_visitor **out, ash_error *err);
+/* The exchange is over: neither waits nor has a place. */
+void ash__gate_leave_queue(ash_gate *gate, ash_coming *c);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "share.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* PROPFIND, as clients count on it; litmus asks for the rest. */
+
+#define ASK(props)                                                                                 \
+    "<propfind xmlns=\"DAV:\" xmlns:O=\"http://owncloud.org/ns\"><prop>" props "</prop></"         \
+                                                                               "propfind>"
+
+static visit *ask(share *s, const char *path, const char *fields, const char *body)
+{
+    char *line = ash__sprintf("PROPFIND %s", path);
+    visit *v = share_ask(s, line, fields, body);
+    visit_expect(v, 207);
+    ash__free(line);
+    return v;
+}
+
+static bool holds(visit *v, const char *text)
+{
+    return strstr(ash__buffer_text(&v->body), text) != NULL;
+}
+
+static void expect_holds(visit *v, const char *text)
+{
+    if (!holds(v, text))
+        fail_msg("no %s in %s", text, ash__buffer_text(&v->body));
+}
+
+/* What sync clients ask for is there, and only where it was asked for. */
+static void test_properties_of_sync_clients(void **state)
+{
+    share *s = *state;
+    char *id;
+    support_put_text(s->f, "a", "one");
+    visit *v = ask(s, "/a", "Depth: 0\n",
+                   ASK("<O:fileid/><O:id/><O:size/><O:permissions/><O:checksums/>"));
+    expect_holds(v, "<O:size>3</O:size>");
+    expect_holds(v, "<O:permissions>RGDNVW</O:permissions>");
+    expect_holds(v, "<O:checksums><O:checksum>SHA256:7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e"
+                    "7143c0add73ff431ed</O:checksum></O:checksums>");
+    const char *at = strstr(ash__buffer_text(&v->body), "<O:fileid>");
+    assert_non_null(at);
+    id = ash__sprintf("<O:id>%.24s</O:id>", at + strlen("<O:fileid>"));
+    expect_holds(v, id);
+    visit_free(v);
+    /* It stays when the file is another, and has another name. */
+    support_put_text(s->f, "a", "two");
+    share_expect(s, "MOVE /a", "Destination: /b\n", NULL, 201);
+    v = ask(s, "/b", "Depth: 0\n", ASK("<O:id/>"));
+    expect_holds(v, id);
+    visit_free(v);
+    v = ask(s, "/b", "Depth: 0\n", NULL);
+    assert_false(holds(v, "<O:"));
+    visit_free(v);
+    ash__free(id);
+}
+
+static void test_room(void **state)
+{
+    share *s = *state;
+    support_folder(s->f, "d");
+    visit *v = ask(s, "/d/", "Depth: 0\n", ASK("<quota-available-bytes/><quota-used-bytes/>"));
+    const char *at = strstr(ash__buffer_text(&v->body), "<D:quota-available-bytes>");
+    assert_non_null(at);
+    assert_true(atoll(at + strlen("<D:quota-available-bytes>")) > 0);
+    expect_holds(v, "<D:quota-used-bytes>");
+    visit_free(v);
+    v = ask(s, "/d/", "Depth: 0\n", NULL);
+    assert_false(holds(v, "quota"));
+    visit_free(v);
+}
+
+/* macOS takes accents apart, others do not: both are kept as they were sent, and are two names. */
+static void test_names_as_they_were_sent(void **state)
+{
+    static const char *const names[] = {"/caf%C3%A9", "/cafe%CC%81", "/%3Cb%3E%26%23%25%3F",
+                                        "/a%20b;c=d,e", "/%E6%97%A5%E6%9C%AC"};
+    share *s = *state;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++) {
+        char *line = ash__sprintf("PUT %s", names[i]);
+        share_expect(s, line, NULL, names[i], 201);
+        ash__free(line);
+    }
+    visit *v = ask(s, "/", "Depth: 1\n", NULL);
+    expect_holds(v, "<D:href>/caf%C3%A9</D:href>");
+    expect_holds(v, "<D:href>/cafe%CC%81</D:href>");
+    expect_holds(v, "<D:href>/%3Cb%3E%26%23%25%3F</D:href>");
+    expect_holds(v, "<D:displayname>&lt;b&gt;&amp;#%?</D:displayname>");
+    expect_holds(v, "<D:href>/%E6%97%A5%E6%9C%AC</D:href>");
+    visit_free(v);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++) {
+        char *line = ash__sprintf("GET %s", names[i]);
+        v = share_ask(s, line, NULL, NULL);
+        visit_expect_body(v, names[i]);
+        visit_free(v);
+        ash__free(line);
+    }
+}
+
+/* Explorer does not follow a redirection here. */
+static void test_a_folder_without_its_slash(void **state)
+{
+    share *s = *state;
+    support_folder(s->f, "d");
+    visit *v = ask(s, "/d", "Depth: 0\n", NULL);
+    expect_holds(v, "<D:href>/d/</D:href>");
+    visit_free(v);
+}
+
+static void test_refused(void **state)
+{
+    share *s = *state;
+    static const char *const depths[] = {NULL, "Depth: infinity\n", "Depth: Infinity\n"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(depths); i++) {
+        visit *v = share_ask(s, "PROPFIND /", depths[i], NULL);
+        visit_expect(v, 403);
+        expect_holds(v, "<D:propfind-finite-depth/>");
+        visit_free(v);
+    }
+    share_expect(s, "PROPFIND /", "Depth: 2\n", NULL, 400);
+    share_expect(s, "PROPFIND /._a", "Depth: 0\n", NULL, 404);
+    share_expect(s, "PROPFIND /", "Depth: 0\n", "<propfind", 400);
+    share_expect(s, "PROPFIND /", "Depth: 0\n",
+                 "<!DOCTYPE a [<!ENTITY b \"b\">]><propfind xmlns=\"DAV:\"><allprop/></propfind>",
+                 400);
+    char *large = ash__sprintf(ASK("%*s<getetag/>"), 70000, "");
+    share_expect(s, "PROPFIND /", "Depth: 0\n", large, 413);
+    ash__free(large);
+    /* Litmus and others name no type, or another. */
+    share_expect(s, "PROPFIND /", "Depth: 0\nContent-Type: application/x-www-form-urlencoded\n",
+                 ASK("<getetag/>"), 207);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(test_##name, share_setup, share_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(properties_of_sync_clients),
+        T(room),
+        T(names_as_they_were_sent),
+        T(a_folder_without_its_slash),
+        T(refused),
+    };
+    return cmocka_run_group_tests_name("http-dav-propfind", tests, NULL, NULL);
+}
