@@ -142,6 +142,11 @@ bool ash__stream_hung_up(const ash_stream *s)
     return recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
+bool ash__stream_subject(const ash_stream *s, char out[ASH_STREAM_SUBJECT_BYTES])
+{
+    return s->ops->subject != NULL && s->ops->subject(s, out, ASH_STREAM_SUBJECT_BYTES);
+}
+
 int64_t ash__stream_round_trip_us(const ash_stream *s)
 {
 #ifdef TCP_INFO

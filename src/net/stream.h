@@ -28,6 +28,8 @@ typedef struct ash_stream_ops {
     /* Nothing more is sent, and the peer may know.  NULL: there is nothing to tell. */
     void (*finish)(ash_stream *s);
     void (*release)(ash_stream *s); /* its state; the descriptor is closed behind it.  NULL: none */
+    /* As ash__stream_subject().  NULL: nobody has shown anything. */
+    bool (*subject)(const ash_stream *s, char *out, size_t room);
 } ash_stream_ops;
 
 struct ash_stream {
@@ -69,6 +71,11 @@ bool ash__stream_rest(const ash_stream *s, int64_t time_ms);
 
 /* Will the peer send nothing any more?  Does not wait. */
 bool ash__stream_hung_up(const ash_stream *s);
+
+/* The subject of the certificate that the peer has shown and that was checked, as RFC 2253 spells it;
+ * false: there is none, or it is longer. */
+enum { ASH_STREAM_SUBJECT_BYTES = 1024 };
+bool ash__stream_subject(const ash_stream *s, char out[ASH_STREAM_SUBJECT_BYTES]);
 
 /* How long the network takes to the peer and back; 0 where nobody knows, and on one machine. */
 int64_t ash__stream_round_trip_us(const ash_stream *s);

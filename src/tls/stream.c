@@ -238,8 +238,34 @@ static void release(ash_stream *s)
     ash__free(t);
 }
 
-static const ash_stream_ops ops = {
-    .receive = receive, .send = send_pieces, .holds = holds, .finish = finish, .release = release};
+static bool subject(const ash_stream *stream, char *out, size_t room)
+{
+    out[0] = '\0';
+    const SSL *ssl = ((const tls_state *)stream->state)->ssl;
+    X509 *shown = SSL_get1_peer_certificate(ssl);
+    if (shown == NULL || SSL_get_verify_result(ssl) != X509_V_OK) {
+        X509_free(shown);
+        return false;
+    }
+    BIO *text = BIO_new(BIO_s_mem());
+    int n = text != NULL &&
+                    X509_NAME_print_ex(text, X509_get_subject_name(shown), 0, XN_FLAG_RFC2253) >= 0
+                ? BIO_read(text, out, (int)room)
+                : 0;
+    /* One that does not fit whole could be taken for another. */
+    bool whole = n > 0 && (size_t)n < room && memchr(out, '\0', (size_t)n) == NULL;
+    out[whole ? n : 0] = '\0';
+    BIO_free(text);
+    X509_free(shown);
+    return whole;
+}
+
+static const ash_stream_ops ops = {.receive = receive,
+                                   .send = send_pieces,
+                                   .holds = holds,
+                                   .finish = finish,
+                                   .release = release,
+                                   .subject = subject};
 
 int ash__tls_wrap(void *tls, ash_stream *stream, ash_error *err)
 {
@@ -265,28 +291,4 @@ int ash__tls_wrap(void *tls, ash_stream *stream, ash_error *err)
     stream->is_private = true;
     stream->opening = true;
     return 0;
-}
-
-bool ash__tls_subject(const ash_stream *stream, char out[ASH_TLS_SUBJECT_BYTES])
-{
-    out[0] = '\0';
-    if (stream->ops != &ops)
-        return false;
-    const SSL *ssl = ((const tls_state *)stream->state)->ssl;
-    X509 *shown = SSL_get1_peer_certificate(ssl);
-    if (shown == NULL || SSL_get_verify_result(ssl) != X509_V_OK) {
-        X509_free(shown);
-        return false;
-    }
-    BIO *text = BIO_new(BIO_s_mem());
-    int n = text != NULL &&
-                    X509_NAME_print_ex(text, X509_get_subject_name(shown), 0, XN_FLAG_RFC2253) >= 0
-                ? BIO_read(text, out, ASH_TLS_SUBJECT_BYTES)
-                : 0;
-    /* One that does not fit whole could be taken for another. */
-    bool whole = n > 0 && n < ASH_TLS_SUBJECT_BYTES && memchr(out, '\0', (size_t)n) == NULL;
-    out[whole ? n : 0] = '\0';
-    BIO_free(text);
-    X509_free(shown);
-    return whole;
 }

@@ -26,7 +26,7 @@ typedef struct ash_tls_options {
     ash_tls_clients clients;
 } ash_tls_options;
 
-enum { ASH_TLS_FINGERPRINT_BYTES = 96, ASH_TLS_SUBJECT_BYTES = 1024 };
+enum { ASH_TLS_FINGERPRINT_BYTES = 96 };
 
 /* Reads the files.  ASH_ENOTFOUND, ASH_EACCES, ASH_EIO: of a file; ASH_EINVAL: its contents are none
  * (the text names the file), or options do not go together. */
@@ -41,11 +41,9 @@ void ash__tls_fingerprint(ash_tls *tls, char out[ASH_TLS_FINGERPRINT_BYTES]);
 /* When the certificate ends (Unix seconds). */
 int64_t ash__tls_ends_s(ash_tls *tls);
 
-/* As of ash_host_options.wrap: tls is an ash_tls.  Any thread. */
+/* As of ash_host_options.wrap: tls is an ash_tls.  ash__stream_subject() tells who its client is.  Any
+ * thread. */
 int ash__tls_wrap(void *tls, ash_stream *stream, ash_error *err);
-/* The subject of the certificate that the client has shown and that was checked (RFC 2253, as
- * MongoDB names its users of $external); false: it has shown none, or the stream has no TLS. */
-bool ash__tls_subject(const ash_stream *stream, char out[ASH_TLS_SUBJECT_BYTES]);
 
 /* A certificate that nobody has signed, and its key, in one file of mode 0600, for localhost, this
  * machine's name and count hosts more (names or addresses): made if there is none, or if it ends

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "user/builtin.h"
 #include "user/keys.h"
+#include "user/subject.h"
 
 #include <openssl/crypto.h>
 #include <string.h>
@@ -141,6 +142,27 @@ int ash__users_keep_secret(ash_users *u, ash_error *err)
     return rc;
 }
 
+static void write_external(ash_builder *b)
+{
+    ash__builder_begin_doc(b, "credentials");
+    ash__builder_bool(b, "external", true);
+    ash__builder_end(b);
+    ash__builder_begin_array(b, "mechanisms");
+    ash__builder_text(b, "0", "external");
+    ash__builder_end(b);
+}
+
+/* Its certificate is all that such a user signs in with. */
+static int check_external(const ash_user_id *id, const ash_user_change *change, ash_error *err)
+{
+    if (!ash__user_is_external(id) || (change->password == NULL && change->mechanisms == NULL))
+        return 0;
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                            "Cannot set the %s for users defined on the '" ASH_EXTERNAL_DB
+                            "' database",
+                            change->password != NULL ? "password" : "mechanisms");
+}
+
 static int check_name(const ash_user_id *id, ash_error *err)
 {
     if (*id->name == '\0' || strlen(id->name) >= ASH_USER_NAME_BYTES)
@@ -237,6 +259,8 @@ static int write_new(const ash_user_id *id, const ash_user_change *change, ash_b
         ash__builder_doc_value(b, "customData", *change->custom_data);
     if (change->origins != NULL)
         ash__builder_array_value(b, "authenticationRestrictions", *change->origins);
+    if (ash__user_is_external(id))
+        write_external(b);
     return change->password == NULL ? 0
                                     : ash__user_write_credentials(id->name, change->password,
                                                                   change->mechanisms, b, err);
@@ -264,6 +288,10 @@ int ash__user_create(ash_users *u, const ash_user_id *id, const ash_user_change 
     ash_builder grants = ASH_BUILDER_INIT, b = ASH_BUILDER_INIT;
     ash_error own = ASH_ERROR_INIT;
     int rc = check_name(id, err);
+    if (rc == 0 && ash__user_is_external(id))
+        rc = ash__subject_check(id->name, err);
+    if (rc == 0)
+        rc = check_external(id, change, err);
     if (rc == 0)
         rc = read_grants(u, id, change, &grants, err);
     if (rc == 0) {
@@ -324,6 +352,8 @@ int ash__user_update(ash_users *u, const ash_user_id *id, const ash_user_change 
     ash_builder b = ASH_BUILDER_INIT;
     bson_t doc;
     int rc = check_name(id, err);
+    if (rc == 0)
+        rc = check_external(id, change, err);
     if (rc == 0 && (rc = ash__user_find(u, id, &doc, err)) == 0)
         bson_destroy(&doc);
     if (rc == 0)

@@ -26,6 +26,11 @@ int ash__user_missing(const ash_user_id *id, ash_error *err)
                             "%s '%.255s@%.63s' not found", id->kind->noun, id->name, id->db);
 }
 
+bool ash__user_is_external(const ash_user_id *id)
+{
+    return id->kind == &ash__user_kind && strcmp(id->db, ASH_EXTERNAL_DB) == 0;
+}
+
 /* ---- changes ---- */
 
 static _Atomic uint64_t changes = 1;
@@ -204,7 +209,10 @@ int ash__user_mechanisms(ash_users *u, const ash_user_id *id, bool has[ASH_SCRAM
     ash_error what = ASH_ERROR_INIT;
     ash_scram_credential credential;
     for (int m = 0; m < ASH_SCRAM_MECHANISMS; m++)
-        has[m] = true;
+        has[m] = !ash__user_is_external(id);
+    /* Whoever is there, so that nobody learns who is. */
+    if (ash__user_is_external(id))
+        return 0;
     int rc = ash__user_find(u, id, &doc, &what);
     if (rc != 0)
         return ash__unless(ASH_ENOTFOUND, rc, &what, err);

@@ -58,6 +58,11 @@ typedef struct ash_user_id {
     const char *db; /* that it belongs to */
 } ash_user_id;
 
+/* Users of this database have no password: each is named as the subject of its certificate
+ * (subject.h), and {external: true} is its credential. */
+#define ASH_EXTERNAL_DB "$external"
+bool ash__user_is_external(const ash_user_id *id);
+
 /* ASH_ENOTFOUND: 11, 31.  *out: initialised on success, the caller destroys. */
 int ash__user_find(ash_users *u, const ash_user_id *id, bson_t *out, ash_error *err);
 
@@ -65,7 +70,7 @@ int ash__user_find(ash_users *u, const ash_user_id *id, bson_t *out, ash_error *
  * and is for the log. */
 int ash__user_credential(ash_users *u, const ash_user_id *id, ash_scram_mechanism mechanism,
                          ash_scram_credential *out, bool *known, ash_error *err);
-/* has[m]: the user can sign in by mechanism m.  A user who is not there has all. */
+/* has[m]: the user can sign in by mechanism m.  A user who is not there has all, one of $external none. */
 int ash__user_mechanisms(ash_users *u, const ash_user_id *id, bool has[ASH_SCRAM_MECHANISMS],
                          ash_error *err);
 

@@ -43,6 +43,7 @@ typedef struct ash_access {
     ash_privileges privileges;
     ash_usage *usage;  /* of the user; NULL while user is */
     uint64_t known_at; /* the server's count of changes when they were resolved */
+    const char *mechanism; /* that it tried last, or signed in by */
     /* An exchange that goes on: */
     ash_scram scram;
     char *scram_db; /* NULL: none */

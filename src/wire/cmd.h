@@ -24,6 +24,17 @@ int ash__run_sasl_start(ash_command *c, ash_error *err);
 int ash__run_sasl_continue(ash_command *c, ash_error *err);
 /* Of a hello: saslSupportedMechs and speculativeAuthenticate, as far as it asks. */
 int ash__reply_mechanisms(ash_command *c, ash_error *err);
+/* Whoever has failed often waits here.  ASH_EINTERRUPTED: it went meanwhile, and the attempt is over. */
+int ash__sign_in_await(ash_command *c, const ash_attempt_name *who, ash_attempt *attempt,
+                       ash_error *err);
+/* Ends the attempt: the log says why, and the client is told what all are told (18). */
+int ash__sign_in_refuse(ash_command *c, const ash_attempt_name *who, const ash_attempt *attempt,
+                        const ash_error *why, ash_error *err);
+
+/* cmd_x509.c: signing in by a certificate */
+int ash__run_authenticate(ash_command *c, ash_error *err);
+/* As part of a hello; a guess that does not fit is passed over. */
+void ash__speculate_x509(ash_command *c, ash_doc args);
 
 /* cmd_users.c */
 int ash__run_create_user(ash_command *c, ash_error *err);

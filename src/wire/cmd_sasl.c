@@ -17,7 +17,7 @@ enum { CONVERSATION = 1 };
 
 static void log_failure(const ash_command *c, const char *user, const char *why, int64_t skipped)
 {
-    char shown[64], more[96] = "";
+    char shown[ASH_USER_NAME_BYTES], more[96] = "";
     size_t n = 0;
     /* Whatever it calls itself: in a log it stays on its line. */
     for (; user != NULL && user[n] != '\0' && n + 1 < sizeof shown; n++)
@@ -29,29 +29,40 @@ static void log_failure(const ash_command *c, const char *user, const char *why,
              (long long)c->connection->peer.id, c->connection->peer.remote, shown, why, more);
 }
 
-static void begin_attempt(ash_command *c, ash_attempt *attempt, int64_t *wait_ms)
+static ash_attempt_name who_tries(const ash_command *c)
 {
     const ash_access *a = &c->connection->access;
-    ash_attempt_name who = {a->scram.user, a->scram_db};
-    *wait_ms = ash__attempts_begin(c->server->opts.attempts, c->connection->peer.remote, &who,
+    return (ash_attempt_name){a->scram.user, a->scram_db};
+}
+
+static void begin_attempt(ash_command *c, const ash_attempt_name *who, ash_attempt *attempt,
+                          int64_t *wait_ms)
+{
+    *wait_ms = ash__attempts_begin(c->server->opts.attempts, c->connection->peer.remote, who,
                                    ash__clock_ms(), attempt);
+}
+
+int ash__sign_in_refuse(ash_command *c, const ash_attempt_name *who, const ash_attempt *attempt,
+                        const ash_error *why, ash_error *err)
+{
+    int64_t skipped = 0;
+    c->connection->access.has_failed = true;
+    if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped)) {
+        log_failure(c, who->user, why->text, skipped);
+        ash__wire_audit_sign_in(c, who, c->connection->access.mechanism,
+                                ASH_MONGO_AUTHENTICATION_FAILED, skipped);
+    }
+    return ash__fail_server(err, ASH_EACCES, ASH_MONGO_AUTHENTICATION_FAILED,
+                            "Authentication failed.");
 }
 
 static int fail_sign_in(ash_command *c, const ash_attempt *attempt, const ash_error *why,
                         ash_error *err)
 {
-    int64_t skipped = 0;
-    ash_access *a = &c->connection->access;
-    a->has_failed = true;
-    if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped)) {
-        log_failure(c, a->scram.user, why->text, skipped);
-        ash__wire_audit_sign_in(c, &(ash_attempt_name){a->scram.user, a->scram_db},
-                                ash__scram_name(a->scram.mechanism),
-                                ASH_MONGO_AUTHENTICATION_FAILED, skipped);
-    }
+    ash_attempt_name who = who_tries(c);
+    int rc = ash__sign_in_refuse(c, &who, attempt, why, err);
     ash__access_end_exchange(&c->connection->access);
-    return ash__fail_server(err, ASH_EACCES, ASH_MONGO_AUTHENTICATION_FAILED,
-                            "Authentication failed.");
+    return rc;
 }
 
 static int read_payload(ash_doc args, const uint8_t **data, uint32_t *len, ash_error *err)
@@ -111,11 +122,13 @@ static int start(ash_command *c, const char *db, ash_doc args, ash_builder *b, a
                                 "Unsupported mechanism '%.60s' on authentication database '%.63s'",
                                 name, db);
     ash__scram_init(&a->scram, mechanism);
+    a->mechanism = ash__scram_name(mechanism);
     a->scram_db = ash__strdup(db);
     if (challenge(c, db, args, &why) != 0) {
         ash_attempt attempt;
+        ash_attempt_name who = who_tries(c);
         int64_t unused;
-        begin_attempt(c, &attempt, &unused);
+        begin_attempt(c, &who, &attempt, &unused);
         return fail_sign_in(c, &attempt, &why, err);
     }
     reply_step(b, false, a->scram.server_first);
@@ -137,11 +150,12 @@ int ash__run_sasl_start(ash_command *c, ash_error *err)
 
 /* Until it may be judged.  The client owes us patience meanwhile: when places are few, a newcomer
  * gets its place.  A stop shuts the stream down, and so does who takes the place. */
-static int await_judgement(ash_command *c, ash_attempt *attempt, ash_error *err)
+int ash__sign_in_await(ash_command *c, const ash_attempt_name *who, ash_attempt *attempt,
+                       ash_error *err)
 {
     ash_peer *peer = &c->connection->peer;
     int64_t wait_ms;
-    begin_attempt(c, attempt, &wait_ms);
+    begin_attempt(c, who, attempt, &wait_ms);
     if (wait_ms == 0)
         return 0;
     ash__peer_owes(peer);
@@ -159,11 +173,12 @@ static int prove(ash_command *c, ash_error *err)
 {
     ash_access *a = &c->connection->access;
     ash_attempt attempt;
+    ash_attempt_name who = who_tries(c);
     ash_error why = ASH_ERROR_INIT;
     char *answer = NULL;
     const uint8_t *data;
     uint32_t len = 0;
-    int rc = await_judgement(c, &attempt, err);
+    int rc = ash__sign_in_await(c, &who, &attempt, err);
     if (rc != 0)
         return rc;
     rc = read_payload(c->body, &data, &len, &why);
@@ -266,6 +281,8 @@ static void speculate(ash_command *c, ash_doc args, const bool has[ASH_SCRAM_MEC
     ash_scram_mechanism mechanism;
     ash_builder b = ASH_BUILDER_INIT;
     const char *db = ash__doc_utf8(args, "db", "admin");
+    if (!ash__value_is_missing(ash__doc_get(args, "authenticate")))
+        ash__speculate_x509(c, args);
     if (ash__value_is_missing(ash__doc_get(args, "saslStart")) ||
         !ash__scram_from_name(ash__doc_utf8(args, "mechanism", ""), &mechanism) ||
         (has != NULL && !has[mechanism]))

@@ -83,9 +83,7 @@ int ash__run_create_user(ash_command *c, ash_error *err)
     int rc = ash__command_user(c, &ash__user_kind, &id, err);
     if (rc == 0)
         rc = read_arguments(c, &a, err);
-    if (rc == 0 && strcmp(c->db, "$external") == 0)
-        rc = ash__fail(err, ASH_EUNSUPPORTED, "users of $external are not supported");
-    if (rc == 0 && a.change.password == NULL)
+    if (rc == 0 && a.change.password == NULL && !ash__user_is_external(&id))
         rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                               "Must provide a 'pwd' field for all user documents, except those "
                               "with '$external' as the user's source db");

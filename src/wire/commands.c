@@ -174,6 +174,8 @@ static const ash_wire_command_info commands[] = {
             "Ashlar's own: the transactions of ash_store_transact, see src/wire/cmd_transact.c; "
             "operations "
             "are aggregate, count, delete, distinct, find, findAndModify, insert and update"),
+    COMMAND("authenticate", NULL, ARGS({"mechanism", STRING}, {"user", STRING}), LENIENT | SECRET,
+            ash__run_authenticate, NOTHING, "MONGODB-X509, over TLS; SCRAM goes by saslStart"),
     COMMAND("buildInfo", " buildinfo ", NO_ARGS, LENIENT | BRIEF, ash__run_build_info, NOTHING,
             "tells the version of the server whose behaviour is kept to, and ashlarVersion"),
     COMMAND("collMod", NULL,

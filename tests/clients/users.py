@@ -89,6 +89,7 @@ TABLE = {
                          "seed": bson.ObjectId()}, "admin", READ),
                        ({"ashlarTransact": 1, "operations": [{"insert": "c", "documents": [{}], "$db": "files"}], "results": [],
                          "seed": bson.ObjectId()}, "admin", INSERT)],
+    "authenticate": [({"authenticate": 1, "mechanism": "PLAIN"}, "$external", EVERYBODY)],
     "buildInfo": [({"buildInfo": 1}, "files", EVERYBODY)],
     "collMod": [({"collMod": "c"}, "files", ADMIN | {"restore"}),
                 ({"collMod": "v", "viewOn": "system.secret", "pipeline": []}, "files", NOBODY)],
@@ -186,8 +187,8 @@ TABLE = {
     "validate": [({"validate": "c"}, "files", ADMIN)],
     "whatsmyuri": [({"whatsmyuri": 1}, "files", EVERYBODY)],
 }
-BEFORE_SIGNING_IN = {"buildInfo", "connectionStatus", "getnonce", "hello", "isMaster", "logout", "ping", "saslContinue",
-                     "saslStart", "whatsmyuri"}
+BEFORE_SIGNING_IN = {"authenticate", "buildInfo", "connectionStatus", "getnonce", "hello", "isMaster", "logout", "ping",
+                     "saslContinue", "saslStart", "whatsmyuri"}
 
 
 def connect(user=None, **options):

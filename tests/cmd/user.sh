@@ -89,6 +89,22 @@ case_the_same_through_the_server() {
     stop_server
 }
 
+case_users_of_certificates() {
+    users add --external CN=cid,O=Example --role readWrite@files --role clusterMonitor </dev/null
+    users add --db '$external' CN=dot,O=Example </dev/null
+    [ "$(users ls --db '$external' | head -n 1)" = "$(printf 'CN=cid,O=Example@$external\treadWrite@files clusterMonitor@admin')" ]
+    users grant --db '$external' CN=dot,O=Example --role readAnyDatabase
+    users ls --db '$external' | grep -q 'dot.*readAnyDatabase@admin'
+    ends_with 2 pencil passwd --db '$external' CN=dot,O=Example
+    ends_with 2 '' add --external --db files CN=eve
+    # As it is shown without -nameopt, and by other tools.
+    ends_with 2 '' add --external 'O = Example, CN = eve'
+    grep -q 'nameopt RFC2253' "$scratch/err"
+    ends_with 2 '' add --external /O=Example/CN=eve
+    users rm --db '$external' CN=cid,O=Example
+    users rm --db '$external' CN=dot,O=Example
+}
+
 case_not_on_an_address() {
     start_server "$scratch/store"
     expect_status 1 "$ASHLAR" -s "mongodb://root:pencil@$server_address/?authSource=admin" user ls

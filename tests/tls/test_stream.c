@@ -305,13 +305,13 @@ static void test_who_it_is(void **state)
     (void)state;
     for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++) {
         pair p;
-        char subject[ASH_TLS_SUBJECT_BYTES];
+        char subject[ASH_STREAM_SUBJECT_BYTES];
         open_pair(&p, rows[i].clients, rows[i].certificate);
-        assert_false(ash__tls_subject(&p.stream, subject));
+        assert_false(ash__stream_subject(&p.stream, subject));
         if (meets(&p) != rows[i].meets)
             fail_msg("row %zu", i);
         if (rows[i].meets) {
-            assert_int_equal(ash__tls_subject(&p.stream, subject), rows[i].subject != NULL);
+            assert_int_equal(ash__stream_subject(&p.stream, subject), rows[i].subject != NULL);
             assert_string_equal(subject, rows[i].subject != NULL ? rows[i].subject : "");
             ash__stream_close(&p.stream);
         }
@@ -323,14 +323,14 @@ static void test_who_it_is(void **state)
 static void test_names_that_mislead(void **state)
 {
     pair p;
-    char subject[ASH_TLS_SUBJECT_BYTES];
+    char subject[ASH_STREAM_SUBJECT_BYTES];
     (void)state;
     open_pair(&p, ASH_TLS_CLIENTS_ASK, NULL);
     pki_client_release(&p.client);
     pki_make(&p.keys, (pki_wish){"odd", "ca", "CN=anna+OU=desk;O=office", 10, NULL});
     pki_client_init(&p.client, &p.keys, p.fd, "odd");
     assert_true(meets(&p));
-    assert_true(ash__tls_subject(&p.stream, subject));
+    assert_true(ash__stream_subject(&p.stream, subject));
     assert_string_equal(subject, "CN=anna\\+OU=desk\\;O=office");
     ash__stream_close(&p.stream);
     close_pair(&p);

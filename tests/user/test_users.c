@@ -302,6 +302,41 @@ static void test_user_users__resources_are_told_apart(void **state)
     ash__privileges_release(&root);
 }
 
+/* ---- of $external ---- */
+
+static void test_user_users__of_external_have_no_password(void **state)
+{
+    static const char ann[] = "CN=ann,O=Example@$external";
+    fixture *f = *state;
+    ash_scram_credential c;
+    bson_t doc;
+    bool known, has[ASH_SCRAM_MECHANISMS];
+    ash_user_id id = {&ash__user_kind, "CN=ann,O=Example", "$external"};
+    assert_int_equal(create_user(f, ann, NEW_USER), ASH_EINVAL);
+    assert_int_equal(create_user(f, ann, "{\"roles\": [], \"mechanisms\": [\"SCRAM-SHA-256\"]}"),
+                     ASH_EINVAL);
+    assert_int_equal(create_user(f, "ann@$external", "{\"roles\": []}"), ASH_EINVAL);
+    assert_false(any(f));
+    assert_ok(create_user(f, ann, "{\"roles\": [{\"role\": \"read\", \"db\": \"files\"}]}"),
+              &f->err);
+    assert_ok(ash__user_find(&f->users, &id, &doc, &f->err), &f->err);
+    char *json = bson_as_relaxed_extended_json(&doc, NULL);
+    assert_non_null(strstr(json, "\"credentials\" : { \"external\" : true }"));
+    assert_non_null(strstr(json, "\"mechanisms\" : [ \"external\" ]"));
+    bson_free(json);
+    bson_destroy(&doc);
+    assert_int_equal(fixture_update(f, &ash__user_kind, ann, "{\"pwd\": \"pencil\"}"), ASH_EINVAL);
+    assert_int_equal(fixture_update(f, &ash__user_kind, ann, "{\"mechanisms\": [\"SCRAM-SHA-1\"]}"),
+                     ASH_EINVAL);
+    assert_ok(fixture_update(f, &ash__user_kind, ann, "{\"customData\": {\"a\": 1}}"), &f->err);
+    assert_ok(ash__user_credential(&f->users, &id, ASH_SCRAM_SHA_256, &c, &known, &f->err),
+              &f->err);
+    assert_false(known);
+    assert_ok(ash__user_mechanisms(&f->users, &id, has, &f->err), &f->err);
+    assert_false(has[ASH_SCRAM_SHA_1] || has[ASH_SCRAM_SHA_256]);
+    assert_true(has_role(f, "CN=ann,O=Example", "$external", "read"));
+}
+
 #define USERS(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -317,6 +352,7 @@ int main(void)
         USERS(test_user_users__roles_that_must_not_be),
         USERS(test_user_users__privileges_of_a_role_change),
         USERS(test_user_users__resources_are_told_apart),
+        USERS(test_user_users__of_external_have_no_password),
     };
     return cmocka_run_group_tests_name("user users", tests, NULL, NULL);
 }

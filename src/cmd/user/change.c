@@ -18,6 +18,16 @@ static const ash_cmd_option role_options[] = {
               "such as readWrite@files, or root; several by several of these (without @: of --db)"},
     {0, NULL, NULL, NULL}};
 
+enum { EXTERNAL = ROLE + 1 };
+static const ash_cmd_option add_options[] = {
+    ASH_CMD_USER_OPTIONS,
+    [ROLE] = {0, "role", "ROLE[@DATABASE]",
+              "such as readWrite@files, or root; several by several of these (without @: of --db)"},
+    [EXTERNAL] = {0, "external", NULL,
+                  "NAME is the subject of the user's certificate, and there is no password (the "
+                  "same as --db $external; roles without @ are of admin)"},
+    {0, NULL, NULL, NULL}};
+
 enum { CONNECTIONS = ASH_CMD_USER_FIRST_OPTION, OPERATIONS, BYTES };
 static const ash_cmd_option limit_options[] = {
     ASH_CMD_USER_OPTIONS,
@@ -53,7 +63,9 @@ static int read_roles(const run *r, ash_builder *b, ash_error *err)
                              text);
         ash__builder_begin_doc(b, ash__index_name(count++, index));
         ash__builder_string(b, "role", text, (uint32_t)len);
-        ash__builder_text(b, "db", at != NULL ? at + 1 : r->id.db);
+        /* No role is of $external. */
+        const char *own = ash__user_is_external(&r->id) ? "admin" : r->id.db;
+        ash__builder_text(b, "db", at != NULL ? at + 1 : own);
         ash__builder_end(b);
     }
     ash__builder_end(b);
@@ -87,13 +99,26 @@ static int with_users(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
     return rc;
 }
 
+/* By --external, or --db $external. */
+static int be_external(run *r, ash_error *err)
+{
+    if (r->args->values[EXTERNAL] == NULL)
+        return 0;
+    if (r->args->values[ASH_CMD_USER_DB] != NULL && !ash__user_is_external(&r->id))
+        return ash__fail(err, ASH_EINVAL, "--external and --db do not go together");
+    r->id.db = ASH_EXTERNAL_DB;
+    return 0;
+}
+
 static int do_add(run *r, ash_error *err)
 {
     ash_builder roles = ASH_BUILDER_INIT;
     ash_doc list;
     ash_user_change change = {.roles = &list};
-    int rc = read_roles(r, &roles, err);
+    int rc = be_external(r, err);
     if (rc == 0)
+        rc = read_roles(r, &roles, err);
+    if (rc == 0 && !ash__user_is_external(&r->id))
         rc = ash__cmd_read_password(r->cmd, &r->password, err);
     if (rc == 0) {
         list = ash__builder_doc(&roles);
@@ -113,6 +138,8 @@ static int do_passwd(run *r, ash_error *err)
     if (rc != 0)
         return rc;
     bson_destroy(&doc);
+    if (ash__user_is_external(&r->id))
+        return ash__fail(err, ASH_EINVAL, "users of $external have no password, but a certificate");
     rc = ash__cmd_read_password(r->cmd, &r->password, err);
     ash_user_change change = {.password = r->password};
     if (rc == 0)
@@ -311,10 +338,14 @@ VERB(revoke, ASH_CMD_WRITE)
 const ash_cmd_verb ash__cmd_user_add = {
     .name = "user add",
     .group = "serve",
-    .synopsis = "[--db DATABASE] [--role ROLE[@DATABASE]]... NAME",
+    .synopsis = "[--db DATABASE | --external] [--role ROLE[@DATABASE]]... NAME",
     .summary = "make a user",
-    .details = PASSWORD "\nExample: ashlar user add ann --role readWrite@files",
-    .options = role_options,
+    .details =
+        PASSWORD "\nExample: ashlar user add ann --role readWrite@files\n"
+                 "A user who signs in by a certificate (MONGODB-X509) is named as its subject, as\n"
+                 "`openssl x509 -in FILE -noout -subject -nameopt RFC2253` prints it:\n"
+                 "  ashlar user add --external CN=ann,O=Example --role readWrite@files",
+    .options = add_options,
     .min_words = 1,
     .max_words = 1,
     .run = run_add,
