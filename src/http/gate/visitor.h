@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "http/gate/may.h"
 #include "user/attempts.h"
+#include "user/tokens.h"
 #include "user/users.h"
 
 #include <stdatomic.h>
@@ -18,7 +19,7 @@ typedef struct ash_visitor {
     uint64_t known_at; /* ash__users_changes() when it was looked up */
     uint8_t user_id[16];
     ash_scram_credential credential; /* that the password fitted */
-    bson_t roles;                    /* array of {role, db}, inherited ones too, of admin and the default database */
+    bson_t roles; /* array of {role, db}, inherited ones too, of admin and the default database */
     ash_privileges privileges;
     ash_principal principal;
     ash_op op;
@@ -47,7 +48,10 @@ typedef struct ash_gate_entry {
 typedef struct ash_coming {
     ash_gate *gate;
     ash_visitor *visitor; /* NULL: not known yet */
-    bool is_attempt;      /* to sign in: begun, and not over */
+    bool is_token;        /* it is as narrow as that: */
+    bool reads_only;
+    char *within;    /* a path of the URL space; NULL: everywhere */
+    bool is_attempt; /* to sign in: begun, and not over */
     ash_attempt attempt;
     int64_t due_ms;          /* before it is not judged (monotonic) */
     struct ash_coming *next; /* gate->lock, as what follows */
@@ -72,6 +76,9 @@ struct ash_gate {
  * is put off, and asks again. */
 int ash__gate_check_password(ash_gate *gate, ash_coming *c, const char *name, const char *password,
                              ash_visitor **out, ash_error *err);
+/* token.c: the same of a token; name: that of Basic, or "". */
+int ash__gate_check_token(ash_gate *gate, ash_coming *c, const char *name, const char *text,
+                          ash_visitor **out, ash_error *err);
 /* The exchange is over: neither waits nor has a place. */
 void ash__gate_leave_queue(ash_gate *gate, ash_coming *c);
 

@@ -60,6 +60,11 @@ bool ash__site_may(const ash_site *site, const ash_exchange *x, ash_site_need ne
 /* true: x is answered, with 401 or 403. */
 bool ash__site_refuse_need(const ash_site *site, ash_exchange *x, ash_site_need need);
 
+/* By a token that is held to a path: is that one in it? */
+bool ash__site_is_within(const ash_exchange *x, const char *path);
+/* What leads elsewhere; true: x is answered. */
+bool ash__site_refuse_outside(ash_exchange *x);
+
 /* Refuses whoever calls this server by a name that is not its own, and changes that another site's
  * page asks for; true: x is answered (origin.c). */
 bool ash__site_refuse_stranger(const ash_site *site, ash_exchange *x);
@@ -99,6 +104,7 @@ void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_events(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_uploads(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_versions(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_tokens(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_trash(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_share(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
@@ -115,6 +121,7 @@ void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
     X("openapi.json", ASH_SITE_NEEDS_NAME, ash__site_openapi)     \
     X("share", ASH_SITE_NEEDS_NOTHING, ash__site_share)           \
     X("trash", ASH_SITE_NEEDS_BY_METHOD, ash__site_trash)         \
+    X("tokens", ASH_SITE_NEEDS_NAME, ash__site_tokens)            \
     X("tree", ASH_SITE_NEEDS_NAME, ash__site_api)                 \
     X("uploads", ASH_SITE_NEEDS_CHANGE, ash__site_uploads)        \
     X("versions", ASH_SITE_NEEDS_BY_METHOD, ash__site_versions)
