@@ -42,6 +42,8 @@ void ash__gate_free(ash_gate *g)
     ash_assert(g->first == NULL && g->checks == 0);
     for (size_t i = 0; i < ASH_GATE_REMEMBERED; i++)
         ash__visitor_release(g->entries[i].visitor);
+    for (size_t i = 0; i < ASH_SESSIONS; i++)
+        ash__visitor_release(g->sessions[i].visitor);
     ash__users_release(&g->users);
     ash__attempts_free(g->own_attempts);
     OPENSSL_cleanse(g->secret, sizeof g->secret);
@@ -210,6 +212,23 @@ static bool enter_by_field(ash_gate *g, ash_exchange *x, ash_coming *c, const ch
     return false;
 }
 
+/* A browser sends its cookie along with whatever a page makes it send, and says which page; who does
+ * not is none that changes something.  A cookie of nobody is no cookie. */
+static bool enter_by_cookie(ash_gate *g, ash_exchange *x, ash_coming *c)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_visitor *v = NULL;
+    if (!ash__method_is_safe(x->method) && ash__head_field(x->head, "Origin") == NULL &&
+        ash__head_field(x->head, "Sec-Fetch-Site") == NULL) {
+        ash__answer_text(x, 403, "a change by cookie says which page it comes from (Origin)");
+        return false;
+    }
+    int rc = x->is_private ? ash__gate_check_session(g, c, &v, &err) : ASH_ENOTFOUND;
+    if (rc == ASH_ENOTFOUND)
+        return come_in(x, c, ash__visitor_nobody());
+    return decide(x, c, rc, v, &err);
+}
+
 bool ash__gate_enter(ash_gate *g, ash_exchange *x)
 {
     x->is_put_off = false;
@@ -224,7 +243,10 @@ bool ash__gate_enter(ash_gate *g, ash_exchange *x)
         x->dismiss = dismiss;
     }
     const char *field = ash__head_field(x->head, "Authorization");
-    return field != NULL ? enter_by_field(g, x, c, field) : come_in(x, c, ash__visitor_nobody());
+    if (field != NULL)
+        return enter_by_field(g, x, c, field);
+    return ash__gate_has_cookie(x) ? enter_by_cookie(g, x, c)
+                                   : come_in(x, c, ash__visitor_nobody());
 }
 
 /* ---- what is asked ---- */

@@ -6,6 +6,7 @@
 
 #include "base/thread.h"
 #include "http/gate/may.h"
+#include "http/gate/session.h"
 #include "user/attempts.h"
 #include "user/tokens.h"
 #include "user/users.h"
@@ -44,11 +45,18 @@ typedef struct ash_gate_entry {
     ash_visitor *visitor;              /* NULL: free */
 } ash_gate_entry;
 
+typedef struct ash_session {
+    uint8_t digest[32];   /* of the cookie's value */
+    ash_visitor *visitor; /* NULL: free */
+    int64_t begun_ms, seen_ms;
+} ash_session;
+
 /* What an exchange has of the gate: x->visitor. */
 typedef struct ash_coming {
     ash_gate *gate;
     ash_visitor *visitor; /* NULL: not known yet */
-    bool is_token;        /* it is as narrow as that: */
+    bool is_session;
+    bool is_token; /* it is as narrow as that: */
     bool reads_only;
     char *within;    /* a path of the URL space; NULL: everywhere */
     bool is_attempt; /* to sign in: begun, and not over */
@@ -68,6 +76,7 @@ struct ash_gate {
     _Atomic uint64_t looked_at; /* ash__users_changes() when has_users was found; 0: never */
     ash_mutex lock;             /* guards what follows */
     ash_gate_entry entries[ASH_GATE_REMEMBERED];
+    ash_session sessions[ASH_SESSIONS];
     int checks;                /* that run */
     ash_coming *first, **last; /* who waits for one */
 };
@@ -79,6 +88,9 @@ int ash__gate_check_password(ash_gate *gate, ash_coming *c, const char *name, co
 /* token.c: the same of a token; name: that of Basic, or "". */
 int ash__gate_check_token(ash_gate *gate, ash_coming *c, const char *name, const char *text,
                           ash_visitor **out, ash_error *err);
+/* session.c: who has the exchange's cookie?  ASH_ENOTFOUND: nobody. */
+bool ash__gate_has_cookie(const ash_exchange *x);
+int ash__gate_check_session(ash_gate *gate, ash_coming *c, ash_visitor **out, ash_error *err);
 /* The exchange is over: neither waits nor has a place. */
 void ash__gate_leave_queue(ash_gate *gate, ash_coming *c);
 

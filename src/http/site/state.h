@@ -79,6 +79,8 @@ void ash__site_answer_look(ash_exchange *x, const char *path, const ash_error *e
 /* To the same address with a '/' at its end, so that what is said relative to it is in the folder. */
 void ash__site_redirect_to_folder(ash_exchange *x);
 
+/* A browser that has not signed in is led to the form; true: x is answered (login.c). */
+bool ash__site_lead_to_login(ash_exchange *x);
 /* Where a part of the page is, with its digest. */
 void ash__site_asset_href(ash_buffer *out, const char *name);
 /* "1.2 MB". */
@@ -96,6 +98,8 @@ void ash__site_page(ash_site *site, const ash_site_mount *m, ash_exchange *x, co
 /* ---- parts below the reserved name; rest: what stands behind their own, "" or "/…" ---- */
 
 void ash__site_health(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_login(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_logout(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_metrics(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_assets(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_api(ash_site *site, ash_exchange *x, const char *rest);
@@ -117,6 +121,8 @@ void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
     X("at", ASH_SITE_NEEDS_BY_METHOD, ash__site_at)               \
     X("events", ASH_SITE_NEEDS_LOOK, ash__site_events)            \
     X("health", ASH_SITE_NEEDS_NOTHING, ash__site_health)         \
+    X("login", ASH_SITE_NEEDS_NOTHING, ash__site_login)           \
+    X("logout", ASH_SITE_NEEDS_NOTHING, ash__site_logout)         \
     X("metrics", ASH_SITE_NEEDS_MONITOR, ash__site_metrics)       \
     X("openapi.json", ASH_SITE_NEEDS_NAME, ash__site_openapi)     \
     X("share", ASH_SITE_NEEDS_NOTHING, ash__site_share)           \
