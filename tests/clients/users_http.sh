@@ -37,6 +37,28 @@ case_curl() {
     [ "$(status --path-as-is --oauth2-bearer "$narrow" "$http/docs/../private")" = 400 ]
 }
 
+# Buckets and object stores; what a tree is made of is read past its lists by nobody.
+case_other_roads() {
+    b=$http/.ashlar/buckets
+    o=$http/.ashlar/objects
+    [ "$(status "$b/test/fs")" = 401 ]
+    [ "$(status -u ann:pencil -T "$scratch/file" "$b/test/fs/name/one")" = 201 ]
+    [ "$(status -u bob:brush "$b/test/fs/name/one")" = 200 ]
+    [ "$(status -u bob:brush -T "$scratch/file" "$b/test/fs/name/two")" = 403 ]
+    [ "$(status -u bob:brush -X DELETE "$b/test/fs/name/one")" = 403 ]
+    [ "$(status -u ann:pencil "$b/other/fs")" = 403 ]
+    [ "$(status -u ann:pencil "$b/admin/system")" = 403 ]
+    [ "$(status -u ann:pencil "$b/test/v7.fs")" = 403 ]
+    [ "$(status -u ann:pencil "$b/test/v7files")" = 403 ]
+    [ "$(status --oauth2-bearer "$narrow" "$b/test/fs")" = 403 ]
+    [ "$(status "$o")" = 401 ]
+    [ "$(status -u bob:brush -X PUT "$o/pictures")" = 403 ]
+    [ "$(status -u ann:pencil -X PUT "$o/pictures")" = 201 ]
+    [ "$(status -u bob:brush "$o/pictures")" = 200 ]
+    [ "$(status -u bob:brush -X DELETE "$o/pictures")" = 403 ]
+    [ "$(status -u ann:pencil "$http/metrics")" = 403 ]
+}
+
 # The form, as a browser without scripts sends it; the cookie is good afterwards, and gone at the end.
 case_a_form() {
     rm -f "$scratch/jar"

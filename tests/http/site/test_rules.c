@@ -320,13 +320,6 @@ static void test_events_are_of_what_may_be_seen(void **state)
 
 /* ---- other roads ---- */
 
-static void test_contents_are_not_read_as_a_bucket(void **state)
-{
-    hosted *h = *state;
-    /* The site of these tests has no buckets; what is not there needs a name, too. */
-    expect(h, NULL, "GET /.ashlar/buckets/test/v7.fs", NULL, NULL, 401);
-}
-
 static void test_links_ask_nobody(void **state)
 {
     hosted *h = *state;
@@ -389,7 +382,6 @@ int main(void)
         RULES(test_a_folder_goes_as_a_whole_or_not),
         RULES(test_who_changed_it_is_told),
         RULES(test_events_are_of_what_may_be_seen),
-        RULES(test_contents_are_not_read_as_a_bucket),
         RULES(test_links_ask_nobody),
         RULES(test_roles_of_other_databases_are_not_meant),
     };
