@@ -227,7 +227,11 @@ static bool wait_for_service(ash_http_connection *c, unsigned *wishes)
 {
     ash_exchange *x = &c->request->x;
     x->is_put_off = false;
-    ash__http_server_of(c)->service->begin(x);
+    /* Which of the two put it off: who waits for a body is begun. */
+    if (x->finish != NULL)
+        x->finish(x);
+    else
+        ash__http_server_of(c)->service->begin(x);
     enter_begun(c);
     if (c->phase != ASH_PHASE_WAIT) {
         ash__peer_owes_nothing(&c->peer);
@@ -357,7 +361,11 @@ static bool read_body(ash_http_connection *c, unsigned *wishes)
         r->x.must_close = true;
     } else if (ash__body_is_over(&r->body) && r->x.status == 0) {
         r->x.finish(&r->x);
-        ash_assert(r->x.status != 0);
+        ash_assert(r->x.status != 0 || r->x.is_put_off);
+        if (r->x.status == 0) {
+            enter(c, ASH_PHASE_WAIT);
+            return true;
+        }
     }
     if (r->x.status != 0) {
         enter(c, ASH_PHASE_ANSWER);
