@@ -51,6 +51,7 @@ LIMIT = limit(1000000)
 AT = query("at", {"type": "string", "format": "date-time"})
 VERSION = query("version", {"type": "integer", "minimum": 1})
 FLAG = {"type": "boolean"}
+TIME = {"type": ["string", "null"], "format": "date-time"}
 
 
 def read(summary, parameters, schema, *statuses):
@@ -137,6 +138,17 @@ PATHS["/.ashlar/share/{token}/{name}"] = {
     "get": bytes_read("a file in a folder that was shared", [inside("token"), inside("name"), query("download", FLAG)]),
     "put": {"summary": "a new file, by a link that takes them", "parameters": [inside("token"), inside("name")], "requestBody": BODY,
             "responses": {"201": reply("received", TEXT), **CAN}}}
+MAYBE = {"anyOf": [TIME, {"type": "null"}]}
+TOKEN = {"type": "object", "required": ["id", "readOnly"], "properties": {
+    "id": {"type": "string"}, "created": TIME, "expires": MAYBE, "used": MAYBE, "readOnly": FLAG, "path": {"type": ["string", "null"]},
+    "token": {"type": "string"}}}
+PATHS["/.ashlar/tokens"] = {
+    "get": {"summary": "tokens of whoever asks", "responses": {
+        "200": json_reply("found", {"type": "object", "required": ["tokens"], "properties": {"tokens": {"type": "array", "items": TOKEN}}}), **CAN}},
+    "post": {"summary": "a new one, told once", "requestBody": {"required": True, "content": {"application/json": {"schema": {
+        "type": "object", "properties": {"expires": {"type": "string"}, "readOnly": FLAG, "path": {"type": "string"}}, "additionalProperties": False}}}},
+        "responses": {"201": json_reply("made", TOKEN), **CAN, **errors(415, content=TEXT)}}}
+PATHS["/.ashlar/tokens/{id}"] = {"delete": {"summary": "take it back", "parameters": [inside("id")], "responses": DONE}}
 PATHS["/.ashlar/buckets/{db}/{bucket}"] = {
     "get": {"summary": "files by name", "parameters": [DB, BUCKET, query("name"), query("prefix"), query("after"), limit(10000)],
             "responses": {"200": reply("a line of JSON for each", NDJSON), **CAN}},
@@ -168,14 +180,14 @@ PATHS["/.ashlar/health"] = {"get": {"summary": "is all well?", "responses": {
     str(status): reply(text, {"application/health+json": {"schema": {"type": "object", "required": ["status"]}}}) for status, text in ((200, "yes"), (503, "no"))}}}
 PATHS["/.ashlar/metrics"] = {"get": {"summary": "Prometheus' text", "responses": {"200": reply("metrics", {"text/plain; version=0.0.4; charset=utf-8": {"schema": {"type": "string"}}})}}}
 
-TIME = {"type": ["string", "null"], "format": "date-time"}
 DESCRIPTION = {
     "openapi": "3.1.0",
     "info": {"title": "Ashlar by HTTP", "version": "0.1.0", "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
              "description": "Trees, buckets and object stores, besides WebDAV; docs/HTTP.md tells of them."},
     "paths": PATHS,
-    "security": [{}, {"password": []}],
+    "security": [{}, {"password": []}, {"token": []}],
     "components": {"securitySchemes": {
+        "token": {"type": "http", "scheme": "bearer", "description": "of a user: /.ashlar/tokens"},
         "password": {"type": "http", "scheme": "basic", "description": "where the store has users"}}, "schemas": {
         "Error": {"type": "object", "required": ["error"], "properties": {"error": {"type": "object", "required": ["code", "status", "text"], "properties": {
             "code": {"type": "string"}, "status": {"type": "integer"}, "text": {"type": "string"}}}}},

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cmd/hide.h"
 #include "cmd/suggest.h"
 
 #include <ashlar/log.h>
@@ -15,7 +16,7 @@
 
 const ash_cmd_option ash__cmd_globals[] = {
     {'s', "store", "STORE",
-     "folder, mongodb://… (default: $ASHLAR_STORE, else ~/.local/share/ashlar)"},
+     "folder, mongodb://… or @NAME (default: $ASHLAR_STORE, else ~/.local/share/ashlar)"},
     {'d', "db", "DB", "database (default: the URI's, else \"test\")"},
     {'b', "bucket", "BUCKET", "bucket (default: fs; of trees: v7.fs)"},
     {0, "json", NULL, "one JSON object a line; errors too, on standard error"},
@@ -361,6 +362,7 @@ int main(int argc, char **argv)
     fill_standard_descriptors();
     if (argc > 0)
         take_name(&parser, argv[0]);
+    ash__cmd_hide_secrets(argc, argv, cmd.mongofiles);
     int status = parse(&parser);
     if (status == 0) {
         listen_to_library(&cmd);

@@ -187,7 +187,7 @@ static void new_request(ash_http_connection *c, size_t bytes)
                           .id = r->id,
                           .method = "-",
                           .service = s->ctx,
-                          .is_private = is_local(&c->peer),
+                          .is_private = is_local(&c->peer) || c->peer.stream.is_private,
                           .wake = wake,
                           .wake_ctx = &c->peer};
     atomic_fetch_add(&s->counts.in_flight, 1);
@@ -227,7 +227,11 @@ static bool wait_for_service(ash_http_connection *c, unsigned *wishes)
 {
     ash_exchange *x = &c->request->x;
     x->is_put_off = false;
-    ash__http_server_of(c)->service->begin(x);
+    /* Which of the two put it off: who waits for a body is begun. */
+    if (x->finish != NULL)
+        x->finish(x);
+    else
+        ash__http_server_of(c)->service->begin(x);
     enter_begun(c);
     if (c->phase != ASH_PHASE_WAIT) {
         ash__peer_owes_nothing(&c->peer);
@@ -357,7 +361,11 @@ static bool read_body(ash_http_connection *c, unsigned *wishes)
         r->x.must_close = true;
     } else if (ash__body_is_over(&r->body) && r->x.status == 0) {
         r->x.finish(&r->x);
-        ash_assert(r->x.status != 0);
+        ash_assert(r->x.status != 0 || r->x.is_put_off);
+        if (r->x.status == 0) {
+            enter(c, ASH_PHASE_WAIT);
+            return true;
+        }
     }
     if (r->x.status != 0) {
         enter(c, ASH_PHASE_ANSWER);
@@ -457,7 +465,7 @@ static void leave(ash_peer *p)
 const ash_face ash__http_face = {.name = "http",
                                  .port = 8080,
                                  .peer_bytes = sizeof(ash_http_connection),
-                                 .no_users = "clients are not authenticated",
+                                 .no_users = "clients may not have to sign in, or can be overheard",
                                  .no_place = "HTTP/1.1 503 Service Unavailable\r\n"
                                              "Retry-After: 1\r\nContent-Length: 0\r\n"
                                              "Connection: close\r\n\r\n",

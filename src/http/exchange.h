@@ -13,7 +13,7 @@
  *                         ash__exchange_wake(), or x->due_ms, and perhaps in between
  *     x->take(x, …)       a piece of the body came.  It may answer early; what still comes is then
  *                         thrown away
- *     x->finish(x)        the body is complete: answers
+ *     x->finish(x)        the body is complete: answers, or puts it off as begin() does
  *     x->more(x, out)     the answer's next piece is wanted
  *     x->release(x)       the exchange is over, or the client is gone, at any point: frees x->state.
  *                         Called once if it was set.  A body that ended early comes here without
@@ -52,6 +52,7 @@ struct ash_exchange {
     const char *id;      /* of this request, for logs and the answer's X-Request-Id */
     int64_t body_length; /* announced; 0: none; -1: not known beforehand */
     bool is_head;
+    bool is_secure;  /* by TLS */
     bool is_private; /* nobody between the client and this process can read or change it */
     void *service;   /* the ctx of who answers */
 

@@ -4,8 +4,8 @@
 
 /* A server of HTTP/1.1 (RFC 9110, 9112) over one service (exchange.h).
  *
- * Clients are not authenticated, so it listens on loopback addresses and given or private Unix
- * sockets, and on nothing else.  A few threads serve all connections, and none of them waits for a
+ * It listens on loopback addresses and given or private Unix sockets, and on others only when it is
+ * told that its service asks who comes and that nobody overhears them (anywhere).  A few threads serve all connections, and none of them waits for a
  * client.  An idle connection keeps less than 2 KiB; one that sends or takes something, up to
  * 200 KiB. */
 

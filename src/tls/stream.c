@@ -211,9 +211,11 @@ static ssize_t send_pieces(ash_stream *s, const struct iovec *iov, size_t count)
     return sent;
 }
 
+/* Of a record that came whole; the next one is in the descriptor still, since nothing is read ahead.
+ * Of half a record nothing can be had, and SSL_has_pending() would tell of it. */
 static bool holds(const ash_stream *s)
 {
-    return SSL_has_pending(((const tls_state *)s->state)->ssl) != 0;
+    return SSL_pending(((const tls_state *)s->state)->ssl) > 0;
 }
 
 /* That nothing more comes, which tells an end from a cut. */

@@ -257,6 +257,8 @@ static int write_new(const ash_user_id *id, const ash_user_change *change, ash_b
     ash__builder_text(b, "db", id->db);
     if (change->custom_data != NULL)
         ash__builder_doc_value(b, "customData", *change->custom_data);
+    if (change->origins != NULL)
+        ash__builder_array_value(b, "authenticationRestrictions", *change->origins);
     if (ash__user_is_external(id))
         write_external(b);
     return change->password == NULL ? 0
@@ -328,6 +330,8 @@ static int write_update(ash_users *u, const ash_user_id *id, const ash_user_chan
         rc = keep_mechanisms(u, id, change->mechanisms, false, b, err);
     if (rc == 0 && change->custom_data != NULL)
         ash__builder_doc_value(b, "customData", *change->custom_data);
+    if (rc == 0 && change->origins != NULL)
+        ash__builder_array_value(b, "authenticationRestrictions", *change->origins);
     if (rc == 0)
         ash__builder_elements(b, ash__builder_doc(&grants));
     ash__builder_end(b);

@@ -76,6 +76,12 @@ int ash__user_find(ash_users *u, const ash_user_id *id, bson_t *out, ash_error *
 int ash__user_each(ash_users *u, const ash_user_kind *kind, const char *db, ash_cursor **out,
                    ash_error *err)
 {
+    return ash__user_each_matching(u, kind, db, ash__doc_empty, out, err);
+}
+
+int ash__user_each_matching(ash_users *u, const ash_user_kind *kind, const char *db, ash_doc wanted,
+                            ash_cursor **out, ash_error *err)
+{
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
     ash_builder filter = ASH_BUILDER_INIT, sort = ASH_BUILDER_INIT;
     ash_collection *c = NULL;
@@ -83,6 +89,7 @@ int ash__user_each(ash_users *u, const ash_user_kind *kind, const char *db, ash_
     ash__builder_begin(&filter);
     if (db != NULL)
         ash__builder_text(&filter, "db", db);
+    ash__builder_elements(&filter, wanted);
     ash__builder_end(&filter);
     ash__builder_begin(&sort);
     ash__builder_int32(&sort, "_id", 1);

@@ -7,6 +7,7 @@
  *   admin.system.users  {_id: "DB.NAME", userId: UUID, user, db, mechanisms: […],
  *                        credentials: {"SCRAM-SHA-256": {iterationCount, salt, storedKey,
  *                        serverKey}, …}, customData?, roles: [{role, db}, …],
+ *                        authenticationRestrictions?: [{clientSource?, serverAddress?}, …],
  *                        limits?: {connections, operations, bytes} (usage.h; Ashlar's own)}
  *   admin.system.roles  {_id: "DB.NAME", role, db, privileges: [{resource, actions}, …],
  *                        roles: [{role, db}, …]}
@@ -81,6 +82,7 @@ typedef struct ash_user_change {
     const ash_doc *privileges;  /* of a role; NULL: stays */
     const ash_doc *custom_data; /* NULL: stays */
     const ash_doc *mechanisms;  /* array of names; NULL: all, or as before */
+    const ash_doc *origins;     /* authenticationRestrictions (origin.h); NULL: stays */
 } ash_user_change;
 
 /* ASH_EEXISTS (51003, 51002); ASH_ENOTFOUND (31) for a role that is not there; ASH_EINVAL (2, 80).
@@ -117,7 +119,10 @@ int ash__roles_resolve(ash_users *u, ash_doc roles, ash_privileges *out, ash_bui
 int ash__user_near_roles(ash_users *u, ash_doc user, ash_privileges *privileges, bson_t *out,
                          ash_error *err);
 
-/* All in a database (NULL: all), in the order of their _id; *out is yours. */
+/* Those of a database (NULL: all) that match, in the order of their _id; *out is yours. */
+int ash__user_each_matching(ash_users *u, const ash_user_kind *kind, const char *db, ash_doc filter,
+                            ash_cursor **out, ash_error *err);
+/* All of them. */
 int ash__user_each(ash_users *u, const ash_user_kind *kind, const char *db, ash_cursor **out,
                    ash_error *err);
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/ops.h"
+#include "user/origin.h"
 #include "wire/command.h"
 
 #include <string.h>
@@ -127,7 +128,9 @@ static int learn(ash_connection *c, const char *user, const char *db, bool again
         return rc;
     ash_doc found = ash__doc_from_bson(&doc);
     user_id_of(found, user_id);
-    if (again && memcmp(user_id, a->user_id, sizeof user_id) != 0)
+    if (!ash__origins_admit(found, c->peer.remote, c->peer.local))
+        rc = ash__fail(err, ASH_ENOTFOUND, "the user may not sign in from there");
+    if (rc == 0 && again && memcmp(user_id, a->user_id, sizeof user_id) != 0)
         rc = ash__fail(err, ASH_ENOTFOUND, "it is another user of the same name");
     if (rc == 0)
         rc = ash__roles_resolve(&c->server->users, roles_of(found), &privileges, NULL, err);
@@ -140,6 +143,7 @@ static int learn(ash_connection *c, const char *user, const char *db, bool again
     }
     char *user_copy = ash__strdup(user), *db_copy = ash__strdup(db);
     ash__access_sign_out(c);
+    a->has_failed = false;
     a->user = user_copy;
     a->db = db_copy;
     a->privileges = privileges;
@@ -154,6 +158,19 @@ static int learn(ash_connection *c, const char *user, const char *db, bool again
     c->principal.roles = &a->roles;
     bson_destroy(&doc);
     return 0;
+}
+
+bool ash__access_may_come(ash_connection *c, const char *user, const char *db, ash_error *err)
+{
+    ash_user_id id = {&ash__user_kind, user, db};
+    bson_t doc;
+    if (ash__user_find(&c->server->users, &id, &doc, err) != 0)
+        return false;
+    bool may = ash__origins_admit(ash__doc_from_bson(&doc), c->peer.remote, c->peer.local);
+    bson_destroy(&doc);
+    if (!may)
+        ash__fail(err, ASH_EACCES, "the user may not sign in from there");
+    return may;
 }
 
 int ash__access_sign_in(ash_connection *c, const char *user, const char *db, ash_error *err)
@@ -235,6 +252,16 @@ bool ash__may_cluster(const ash_command *c, ash_actions actions)
 {
     return free_to_all(c) ||
            ash__privileges_allow_cluster(&c->connection->access.privileges, actions);
+}
+
+bool ash__may_any(const ash_command *c, const char *db, const char *coll)
+{
+    if (free_to_all(c))
+        return true;
+    for (ash_actions left = ASH_ACTIONS_ALL; left != 0; left &= left - 1)
+        if (ash__privileges_allow(&c->connection->access.privileges, db, coll, left & -left))
+            return true;
+    return false;
 }
 
 bool ash__may_reach(const ash_command *c, const char *db)

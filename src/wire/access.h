@@ -33,6 +33,7 @@ typedef struct ash_who {
 
 typedef struct ash_access {
     bool is_owner;
+    bool has_failed; /* to sign in, and has not since: others come first where places are few */
     /* Who has signed in: */
     char *user; /* NULL: nobody */
     char *db;
@@ -58,6 +59,9 @@ void ash__access_init(struct ash_connection *c);
 void ash__access_release(struct ash_connection *c);
 void ash__access_end_exchange(ash_access *a);
 
+/* May it sign in from there?  Asked before a proof is acknowledged. */
+bool ash__access_may_come(struct ash_connection *c, const char *user, const char *db,
+                          ash_error *err);
 /* The user has proved who it is.  ASH_EACCES (18) when it is gone meanwhile, ASH_EBUSY (462) when
  * it has as many connections as it may. */
 int ash__access_sign_in(struct ash_connection *c, const char *user, const char *db, ash_error *err);
@@ -84,6 +88,7 @@ int ash__access_check(struct ash_command *c, ash_error *err);
 bool ash__may(const struct ash_command *c, const char *db, const char *coll, ash_actions actions);
 bool ash__may_cluster(const struct ash_command *c, ash_actions actions);
 bool ash__may_reach(const struct ash_command *c, const char *db); /* anything in it */
+bool ash__may_any(const struct ash_command *c, const char *db, const char *coll); /* any action */
 /* May nobody but the first user be made, from this machine? */
 bool ash__access_is_first(const struct ash_command *c);
 /* "not authorized on DB to execute command { NAME: … }", 13. */

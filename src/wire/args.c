@@ -267,7 +267,7 @@ int ash__command_check_arguments(const ash_command *c, ash_error *err)
 int ash__check_system_name(const char *db, const char *coll, ash_error *err)
 {
     static const char *const open_to_all[] = {"system.js", "system.users", "system.roles",
-                                              "system.version"};
+                                              "system.tokens", "system.version"};
     if (strncmp(coll, "system.", strlen("system.")) != 0)
         return 0;
     for (size_t i = 0; i < ASH_ARRAY_LEN(open_to_all); i++)

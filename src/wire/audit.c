@@ -114,7 +114,7 @@ static unsigned kind_of(const ash_command *c)
     const told *t = find_told(c->info->name);
     if (t != NULL)
         return t->kind;
-    if (is_one_of(c, " saslStart saslContinue logout "))
+    if (is_one_of(c, " saslStart saslContinue authenticate logout "))
         return ASH_AUDIT_AUTHENTICATION;
     if (is_one_of(c, " ashlarMaintain "))
         return ASH_AUDIT_STRUCTURE;
@@ -320,17 +320,17 @@ void ash__wire_audit_tell(ash_command *c, int32_t code)
     tell(c, kind, t != NULL ? t->type : "authCheck", &param, code_of_writes(c, code));
 }
 
-void ash__wire_audit_sign_in(const ash_command *c, const char *user, const char *db, int32_t code,
-                             int64_t failed)
+void ash__wire_audit_sign_in(const ash_command *c, const ash_attempt_name *who,
+                             const char *mechanism, int32_t code, int64_t failed)
 {
     ash_builder param = ASH_BUILDER_INIT;
+    const char *user = who->user != NULL ? who->user : "";
     if (!ash__audit_wants(audit_of(c), ASH_AUDIT_AUTHENTICATION))
         return;
     ash__builder_begin(&param);
-    ash__builder_string(&param, "user", user != NULL ? user : "",
-                        user != NULL ? (uint32_t)strnlen(user, ASH_USER_NAME_BYTES) : 0);
-    ash__builder_text(&param, "db", db != NULL ? db : "");
-    ash__builder_text(&param, "mechanism", c->connection->access.mechanism);
+    ash__builder_string(&param, "user", user, (uint32_t)strnlen(user, ASH_USER_NAME_BYTES));
+    ash__builder_text(&param, "db", who->db != NULL ? who->db : "");
+    ash__builder_text(&param, "mechanism", mechanism);
     if (failed > 0)
         ash__builder_int64(&param, "failedBesides", failed);
     tell(c, ASH_AUDIT_AUTHENTICATION, "authenticate", &param, code);

@@ -20,9 +20,10 @@ int ash__wire_audit_admit(const ash_command *c, ash_error *err);
 /* After it: code 0, or that of its failure. */
 void ash__wire_audit_tell(ash_command *c, int32_t code);
 
-/* Somebody signed in, or failed to; failed: how often besides, since it was told last. */
-void ash__wire_audit_sign_in(const ash_command *c, const char *user, const char *db, int32_t code,
-                             int64_t failed);
+/* Somebody signed in, or failed to, by that mechanism ("SCRAM-SHA-256"); failed: how often besides,
+ * since it was told last. */
+void ash__wire_audit_sign_in(const ash_command *c, const ash_attempt_name *who,
+                             const char *mechanism, int32_t code, int64_t failed);
 void ash__wire_audit_sign_out(const ash_command *c);
 
 #endif

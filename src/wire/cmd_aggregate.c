@@ -5,6 +5,7 @@
 #include "wire/cmd.h"
 
 #include "base/mem.h"
+#include "wire/needs.h"
 
 #include <string.h>
 
@@ -168,9 +169,10 @@ void ash__reply_details(ash_command *c, const bson_t *details)
     c->reply->has_details = true;
 }
 
-static int reply_aggregate(ash_command *c, const char *coll, ash_cursor *cursor, bool changes,
+static int reply_aggregate(ash_command *c, const char *coll, ash_doc stages, ash_cursor *cursor,
                            int64_t batch_size, ash_error *err)
 {
+    bool changes = first_stage(stages, "$changeStream").type != 0;
     char *ns = ash__sprintf("%s.%s", c->db, coll != NULL ? coll : "$cmd.aggregate");
     ash_first_batch how = {.ns = ns,
                            .batch_size = batch_size,
@@ -179,6 +181,9 @@ static int reply_aggregate(ash_command *c, const char *coll, ash_cursor *cursor,
                            .changes = changes};
     int rc = ash__reply_first_batch(c, cursor, &how, err);
     ash__free(ns);
+    /* Each further batch is judged by them again. */
+    if (rc == 0 && c->reply->keep_cursor)
+        ash__pipeline_joins(c, coll, stages, &c->reply->cursor->joined);
     return rc;
 }
 
@@ -233,5 +238,5 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
     bson_destroy(&details);
     if (rc != 0)
         return rc;
-    return reply_aggregate(c, coll, cursor, changes, batch_size, err);
+    return reply_aggregate(c, coll, stages, cursor, batch_size, err);
 }

@@ -140,9 +140,37 @@ int64_t ash__listing_batch_size(const ash_command *c)
     return batch_size;
 }
 
+/* {name, type} of those with which the user may do anything, all at once. */
+static int reply_own_collections(ash_command *c, ash_cursor *cursor, const char *ns, ash_error *err)
+{
+    ash_builder *b = &c->reply->body;
+    ash_doc doc = ash__doc_empty;
+    char index[12];
+    uint32_t count = 0;
+    int rc = 0;
+    ash__builder_begin_doc(b, "cursor");
+    ash__builder_begin_array(b, "firstBatch");
+    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL) {
+        if (!ash__may_any(c, c->db, ash__doc_utf8(doc, "name", "")))
+            continue;
+        rc = ash__builder_check(b, "listCollections", err);
+        ash__builder_begin_doc(b, ash__index_name(count++, index));
+        ash__builder_value(b, "name", ash__doc_get(doc, "name"));
+        ash__builder_value(b, "type", ash__doc_get(doc, "type"));
+        ash__builder_end(b);
+    }
+    ash__builder_end(b);
+    ash__builder_int64(b, "id", 0);
+    ash__builder_text(b, "ns", ns);
+    ash__builder_end(b);
+    ash_cursor_free(cursor);
+    return rc;
+}
+
 int ash__run_list_collections(ash_command *c, ash_error *err)
 {
     bson_t filter;
+    bool name_only = ash__arg_bool(c, "nameOnly", false);
     ash_cursor *cursor = NULL;
     int64_t batch_size = ash__listing_batch_size(c);
     int rc = ash_store_list_collections(c->server->store, c->db,
@@ -150,9 +178,11 @@ int ash__run_list_collections(ash_command *c, ash_error *err)
     if (rc != 0)
         return rc;
     char *ns = ash__sprintf("%s.$cmd.listCollections", c->db);
-    ash_first_batch how = {
-        .ns = ns, .batch_size = batch_size, .name_only = ash__arg_bool(c, "nameOnly", false)};
-    rc = ash__reply_first_batch(c, cursor, &how, err);
+    ash_first_batch how = {.ns = ns, .batch_size = batch_size, .name_only = name_only};
+    if (name_only && ash__arg_bool(c, "authorizedCollections", false))
+        rc = reply_own_collections(c, cursor, ns, err);
+    else
+        rc = ash__reply_first_batch(c, cursor, &how, err);
     ash__free(ns);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include "wire/cmd.h"
 
 #include "base/mem.h"
+#include "wire/needs.h"
 
 #include <string.h>
 
@@ -73,7 +74,9 @@ int ash__run_get_more(ash_command *c, ash_error *err)
     ash__free(ns);
     if (rc != 0)
         return rc;
-    rc = set_limits(c, w, err);
+    rc = ash__need_joined(c, &w->joined, err);
+    if (rc == 0)
+        rc = set_limits(c, w, err);
     if (rc == 0)
         rc = fail_get_more(c, err);
     if (rc != 0) {

@@ -46,9 +46,11 @@ int ash__sign_in_refuse(ash_command *c, const ash_attempt_name *who, const ash_a
                         const ash_error *why, ash_error *err)
 {
     int64_t skipped = 0;
+    c->connection->access.has_failed = true;
     if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped)) {
         log_failure(c, who->user, why->text, skipped);
-        ash__wire_audit_sign_in(c, who->user, who->db, ASH_MONGO_AUTHENTICATION_FAILED, skipped);
+        ash__wire_audit_sign_in(c, who, c->connection->access.mechanism,
+                                ASH_MONGO_AUTHENTICATION_FAILED, skipped);
     }
     return ash__fail_server(err, ASH_EACCES, ASH_MONGO_AUTHENTICATION_FAILED,
                             "Authentication failed.");
@@ -186,6 +188,8 @@ static int prove(ash_command *c, ash_error *err)
     if (!a->scram_known)
         rc = ash__fail(&why, ASH_EACCES, "there is no such user, or not with %s",
                        ash__scram_name(a->scram.mechanism));
+    if (rc == 0 && !ash__access_may_come(c->connection, a->scram.user, a->scram_db, &why))
+        rc = ASH_EACCES;
     if (rc != 0) {
         ash__free(answer);
         return fail_sign_in(c, &attempt, &why, err);
@@ -203,7 +207,8 @@ static int finish(ash_command *c, ash_error *err)
     char *user = ash__strdup(a->scram.user), *db = ash__strdup(a->scram_db);
     ash__access_end_exchange(a);
     int rc = ash__access_sign_in(c->connection, user, db, err);
-    ash__wire_audit_sign_in(c, user, db, rc != 0 ? ash_error_server_code(err) : 0, 0);
+    ash__wire_audit_sign_in(c, &(ash_attempt_name){user, db}, ash__scram_name(a->scram.mechanism),
+                            rc != 0 ? ash_error_server_code(err) : 0, 0);
     if (rc == 0)
         ash__log(ASH_LOG_DEBUG, "connection %lld signed in as %.100s@%s",
                  (long long)c->connection->peer.id, user, db);

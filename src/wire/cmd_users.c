@@ -3,6 +3,8 @@
  * user/users.h's. */
 #include "wire/cmd.h"
 
+#include "user/origin.h"
+
 #include <string.h>
 
 int ash__check_users(const ash_command *c, ash_error *err)
@@ -43,7 +45,7 @@ static const ash_doc *part(const ash_command *c, const char *name, ash_doc *hold
 }
 
 typedef struct user_arguments {
-    ash_doc roles, custom_data, mechanisms;
+    ash_doc roles, custom_data, mechanisms, origins;
     ash_user_change change;
 } user_arguments;
 
@@ -63,12 +65,11 @@ static int read_password(const ash_command *c, const char **out, ash_error *err)
 
 static int read_arguments(const ash_command *c, user_arguments *a, ash_error *err)
 {
-    ash_value limits = ash__arg(c, "authenticationRestrictions");
     memset(a, 0, sizeof *a);
-    /* One that was not kept would be none. */
-    if (limits.type != 0 && !ash__doc_is_empty(ash__value_doc(limits)))
-        return ash__fail(err, ASH_EUNSUPPORTED,
-                         "authenticationRestrictions are not supported by this server");
+    a->change.origins = part(c, "authenticationRestrictions", &a->origins);
+    int rc = a->change.origins != NULL ? ash__origins_check(a->origins, err) : 0;
+    if (rc != 0)
+        return rc;
     a->change.roles = part(c, "roles", &a->roles);
     a->change.custom_data = part(c, "customData", &a->custom_data);
     a->change.mechanisms = part(c, "mechanisms", &a->mechanisms);
@@ -100,7 +101,7 @@ int ash__run_update_user(ash_command *c, ash_error *err)
     if (rc == 0)
         rc = read_arguments(c, &a, err);
     if (rc == 0 && a.change.password == NULL && a.change.roles == NULL &&
-        a.change.custom_data == NULL && a.change.mechanisms == NULL)
+        a.change.custom_data == NULL && a.change.mechanisms == NULL && a.change.origins == NULL)
         rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                               "Must specify at least one field to update in updateUser");
     return rc == 0 ? ash__user_update(&c->server->users, &id, &a.change, err) : rc;

@@ -38,9 +38,11 @@ static void add_user_fields(listing *l, ash_doc doc)
     ash_builder *b = &l->c->reply->body;
     bool credentials = ash__arg_bool(l->c, "showCredentials", false);
     bool custom = ash__arg_bool(l->c, "showCustomData", true);
+    bool origins = ash__arg_bool(l->c, "showAuthenticationRestrictions", false);
     for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);)
         if ((credentials || strcmp(it.name, "credentials") != 0) &&
-            (custom || strcmp(it.name, "customData") != 0))
+            (custom || strcmp(it.name, "customData") != 0) &&
+            (origins || strcmp(it.name, "authenticationRestrictions") != 0))
             ash__builder_element(b, &it);
 }
 
@@ -105,12 +107,29 @@ static void add_builtin(listing *l, const char *role, const char *db)
     ash__privileges_release(&p);
 }
 
+/* What is kept of passwords could be guessed bit by bit by what matches it. */
+static int check_filter(ash_doc filter, ash_error *err)
+{
+    for (ash_doc_iter it = ash__doc_iter(filter); ash__doc_iter_next(&it);)
+        if (it.name[0] == '$' || strncmp(it.name, "credentials", strlen("credentials")) == 0)
+            return ash__fail(err, ASH_EUNSUPPORTED,
+                             "usersInfo: a filter on '%.60s' is not supported by this server",
+                             it.name);
+    return 0;
+}
+
+static ash_doc filter_of(const listing *l)
+{
+    ash_value v = ash__arg(l->c, "filter");
+    return v.type == BSON_TYPE_DOCUMENT ? ash__value_doc(v) : ash__doc_empty;
+}
+
 /* db NULL: of all. */
 static int add_all(listing *l, const char *db, ash_error *err)
 {
     ash_cursor *cursor = NULL;
     ash_doc doc = ash__doc_empty;
-    int rc = ash__user_each(&l->c->server->users, l->kind, db, &cursor, err);
+    int rc = ash__user_each_matching(&l->c->server->users, l->kind, db, filter_of(l), &cursor, err);
     while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
         rc = add_one(l, doc, err);
     ash_cursor_free(cursor);
@@ -119,6 +138,24 @@ static int add_all(listing *l, const char *db, ash_error *err)
         ash__arg_bool(l->c, "showBuiltinRoles", false))
         for (size_t i = 0; (role = ash__role_builtin_name(db, i)) != NULL; i++)
             add_builtin(l, role, db);
+    return rc;
+}
+
+static int add_named_matching(listing *l, const char *name, const char *db, ash_error *err)
+{
+    ash_builder wanted = ASH_BUILDER_INIT;
+    ash_cursor *cursor = NULL;
+    ash_doc doc = ash__doc_empty;
+    ash__builder_begin(&wanted);
+    ash__builder_text(&wanted, l->kind->field, name);
+    ash__builder_elements(&wanted, filter_of(l));
+    ash__builder_end(&wanted);
+    int rc = ash__user_each_matching(&l->c->server->users, l->kind, db, ash__builder_doc(&wanted),
+                                     &cursor, err);
+    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
+        rc = add_one(l, doc, err);
+    ash_cursor_free(cursor);
+    ash__builder_release(&wanted);
     return rc;
 }
 
@@ -132,6 +169,8 @@ static int add_named(listing *l, const char *name, const char *db, ash_error *er
         add_builtin(l, name, db);
         return 0;
     }
+    if (!ash__doc_is_empty(filter_of(l)))
+        return add_named_matching(l, name, db, err);
     int rc = ash__user_find(&l->c->server->users, &id, &doc, &what);
     if (rc != 0)
         return ash__unless(ASH_ENOTFOUND, rc, &what, err);
@@ -164,7 +203,9 @@ static int run_info(ash_command *c, const ash_user_kind *kind, const char *name,
 {
     listing l = {
         .c = c, .kind = kind, .privileges = ash__value_truthy(ash__arg(c, "showPrivileges"))};
-    int rc = 0;
+    int rc = check_filter(filter_of(&l), err);
+    if (rc != 0)
+        return rc;
     ash__builder_begin_array(&c->reply->body, name);
     /* Of a server without users there are none. */
     if (c->server->opts.users && c->value.type == BSON_TYPE_ARRAY)

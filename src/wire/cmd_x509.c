@@ -29,7 +29,7 @@ static int judge(ash_command *c, const char *wanted, char subject[ASH_STREAM_SUB
         return ash__fail(why, rc, "there is no such user of " ASH_EXTERNAL_DB);
     if (rc != 0)
         return rc;
-    ash__wire_audit_sign_in(c, subject, ASH_EXTERNAL_DB, 0, 0);
+    ash__wire_audit_sign_in(c, &(ash_attempt_name){subject, ASH_EXTERNAL_DB}, mechanism, 0, 0);
     ash__log(ASH_LOG_DEBUG, "connection %lld signed in as %.200s@" ASH_EXTERNAL_DB,
              (long long)c->connection->peer.id, subject);
     return 0;

@@ -30,6 +30,9 @@ static bool rest(ash_connection *c)
     const ash_server_options *o = &c->server->opts;
     /* Who has not said anything yet gets a minute, however long idle clients may stay. */
     int64_t limit = c->greeted ? o->idle_timeout_ms : FIRST_MESSAGE_MS;
+    /* Who could not say who it is has no claim to its place, unlike a driver's monitor. */
+    if (c->access.has_failed && c->access.user == NULL)
+        ash__peer_owes(&c->peer);
     if (c->block.capacity > ASH_BLOCK_SMALL_BYTES) {
         /* Whoever waits for room needs it more than the next message of this client might. */
         bool crowded = ash__room_used(&c->peer.host->requests) > c->peer.host->requests.total / 4;
@@ -340,7 +343,7 @@ const ash_face ash__wire_face = {
     .port = 27017,
     .peer_bytes = sizeof(ash_connection),
     .stack_bytes = STACK_BYTES,
-    .no_users = "clients are not authenticated",
+    .no_users = "clients may not have to sign in, or can be overheard",
     .serve = serve,
     .keep_house = ash__server_keep_house,
     .interrupt = ash__server_interrupt,

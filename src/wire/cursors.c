@@ -46,6 +46,7 @@ void ash__wire_cursor_free(ash_wire_cursor *w)
         return;
     ash_cursor_free(w->cursor);
     ash__free(w->ns);
+    ash__buffer_release(&w->joined);
     ash__free(w);
 }
 

@@ -21,6 +21,7 @@
  * that took it, which is interrupted when somebody kills the cursor.  All functions on the table may
  * be called from any thread. */
 
+#include "base/buffer.h"
 #include "wire/access.h"
 #include "wire/sessions.h"
 
@@ -32,6 +33,7 @@ typedef struct ash_wire_cursor {
     int64_t id;         /* positive once in a table, else 0 */
     bool has_session;
     ash_session_id session;
+    ash_buffer joined;     /* other collections that it reads, as needs.h has them; owned */
     ash_who who;           /* whose it is */
     int64_t connection_id; /* that last used it */
     bool no_timeout;

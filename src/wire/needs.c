@@ -70,6 +70,14 @@ static bool split(const char *ns, char db[ASH_DB_NAME_BYTES], const char **coll)
     return true;
 }
 
+/* Whoever may rename, but not read it, must not read it by its new name either. */
+static bool may_rename(const ash_command *c, const char *db, const char *from, const char *to)
+{
+    return ash__may(c, db, from, ASH_CAN(RENAME_COLLECTION_SAME_DB)) &&
+           ash__may(c, db, to, ASH_CAN(RENAME_COLLECTION_SAME_DB)) &&
+           (ash__may(c, db, from, ASH_CAN(FIND)) || !ash__may(c, db, to, ASH_CAN(FIND)));
+}
+
 int ash__need_rename(ash_command *c, ash_error *err)
 {
     char from_db[ASH_DB_NAME_BYTES], to_db[ASH_DB_NAME_BYTES];
@@ -77,9 +85,7 @@ int ash__need_rename(ash_command *c, ash_error *err)
     if (!split(c->coll, from_db, &from) || !split(ash__arg_string(c, "to", ""), to_db, &to))
         return ash__deny(c, err);
     ash_actions drop = ash__arg_bool(c, "dropTarget", false) ? ASH_CAN(DROP_COLLECTION) : 0;
-    if (strcmp(from_db, to_db) == 0 && drop == 0 &&
-        ash__may(c, from_db, from, ASH_CAN(RENAME_COLLECTION_SAME_DB)) &&
-        ash__may(c, to_db, to, ASH_CAN(RENAME_COLLECTION_SAME_DB)))
+    if (strcmp(from_db, to_db) == 0 && drop == 0 && may_rename(c, from_db, from, to))
         return 0;
     int rc = ash__require(c, from_db, from, ASH_CAN(FIND) | ASH_CAN(DROP_COLLECTION), err);
     return rc == 0 ? ash__require(c, to_db, to,
@@ -87,6 +93,17 @@ int ash__need_rename(ash_command *c, ash_error *err)
                                       ASH_CAN(CREATE_COLLECTION) | drop,
                                   err)
                    : rc;
+}
+
+/* Whoever may not list them all gets the names of those that are its own to do something with, if
+ * that is what it asks for. */
+int ash__need_list_collections(ash_command *c, ash_error *err)
+{
+    if (ash__may(c, c->db, "", ASH_CAN(LIST_COLLECTIONS)))
+        return 0;
+    bool own = ash__arg_bool(c, "nameOnly", false) &&
+               ash__arg_bool(c, "authorizedCollections", false) && ash__may_reach(c, c->db);
+    return own ? 0 : ash__deny(c, err);
 }
 
 /* With admin the users would go, and the door would be open. */

@@ -15,6 +15,7 @@ int ash__need_drop_database(ash_command *c, ash_error *err);
 int ash__need_explain(ash_command *c, ash_error *err);
 int ash__need_filemd5(ash_command *c, ash_error *err);
 int ash__need_get_more(ash_command *c, ash_error *err);
+int ash__need_list_collections(ash_command *c, ash_error *err);
 int ash__need_modify(ash_command *c, ash_error *err);
 int ash__need_rename(ash_command *c, ash_error *err);
 int ash__need_update(ash_command *c, ash_error *err);
@@ -33,6 +34,12 @@ int ash__need_view_roles(ash_command *c, ash_error *err);
 /* A pipeline on a collection (NULL: on none) of the command's database, and all that its stages
  * read and write. */
 int ash__need_pipeline(ash_command *c, const char *coll, ash_doc stages, ash_error *err);
+
+/* What its stages read besides their own collection, as "db\0coll\0…": appended to out.  Of a
+ * pipeline that may run. */
+void ash__pipeline_joins(ash_command *c, const char *coll, ash_doc stages, ash_buffer *out);
+/* May all of these still be read? */
+int ash__need_joined(const ash_command *c, const ash_buffer *joined, ash_error *err);
 
 bool ash__need_knows_stage(const char *name);
 

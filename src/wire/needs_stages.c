@@ -13,14 +13,14 @@ typedef struct reading {
     ash_command *c;
     const char *coll; /* NULL: none */
     int depth;
-    bool first;
+    ash_buffer *joined; /* NULL: it is asked whether they may be read; else they are gathered */
 } reading;
 
 static int need_stages(reading *r, ash_doc stages, ash_error *err);
 
 static int need_nested(const reading *r, const char *coll, ash_value stages, ash_error *err)
 {
-    reading inner = {.c = r->c, .coll = coll, .depth = r->depth + 1};
+    reading inner = {.c = r->c, .coll = coll, .depth = r->depth + 1, .joined = r->joined};
     if (stages.type != BSON_TYPE_ARRAY)
         return 0;
     return inner.depth > MAX_NESTED ? ash__deny(r->c, err)
@@ -42,7 +42,14 @@ static int need_find(const reading *r, ash_value from, ash_error *err)
 {
     const char *db, *coll;
     read_target(r, from, &db, &coll);
-    return coll == NULL ? 0 : ash__require(r->c, db, coll, ASH_CAN(FIND), err);
+    if (coll == NULL)
+        return 0;
+    if (r->joined == NULL)
+        return ash__require(r->c, db, coll, ASH_CAN(FIND), err);
+    /* With their NULs. */
+    ash__buffer_append(r->joined, db, strlen(db) + 1);
+    ash__buffer_append(r->joined, coll, strlen(coll) + 1);
+    return 0;
 }
 
 /* ---- stages ---- */
@@ -230,4 +237,22 @@ int ash__need_pipeline(ash_command *c, const char *coll, ash_doc stages, ash_err
     if (first == NULL || !first->own_source)
         rc = ash__require(c, c->db, coll != NULL ? coll : "", ASH_CAN(FIND), err);
     return rc == 0 ? need_stages(&r, stages, err) : rc;
+}
+
+void ash__pipeline_joins(ash_command *c, const char *coll, ash_doc stages, ash_buffer *out)
+{
+    ash_error ignored = ASH_ERROR_INIT;
+    reading r = {.c = c, .coll = coll, .joined = out};
+    (void)need_stages(&r, stages, &ignored);
+}
+
+int ash__need_joined(const ash_command *c, const ash_buffer *joined, ash_error *err)
+{
+    int rc = 0;
+    for (size_t at = 0; rc == 0 && at < joined->len;) {
+        const char *db = (const char *)joined->data + at, *coll = db + strlen(db) + 1;
+        rc = ash__require(c, db, coll, ASH_CAN(FIND), err);
+        at += strlen(db) + strlen(coll) + 2;
+    }
+    return rc;
 }

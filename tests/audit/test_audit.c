@@ -188,8 +188,8 @@ static void test_audit_audit__a_large_file_gives_way(void **state)
         ash__free(path);
     }
     assert_int_equal(files, 4);
-    /* Three full ones at least, however the lines came together. */
-    assert_true(lines > 150);
+    /* Of two files in a row, the second did not fit into the first. */
+    assert_true(lines > 100);
     char *newest = read_file(f->path);
     assert_non_null(strstr(newest, "\"n\" : 1999"));
     ash__free(newest);

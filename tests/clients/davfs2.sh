@@ -56,6 +56,18 @@ case_reads_what_others_wrote() {
     awk -v said="$said" -v df="$df" 'BEGIN { d = said / 1024 - df; exit !(d * d < (said / 10240) ^ 2) }'
 }
 
+# No listing shows them: they are mounted by themselves.
+case_versions_by_a_mount_of_their_own() {
+    printf first >"$scratch/v"
+    curl -sSf -T "$scratch/v" "$http/v"
+    printf second >"$scratch/v"
+    curl -sSf -T "$scratch/v" "$http/v"
+    http=$http/.ashlar/versions
+    mounted '
+        [ "$(cat v/v1-v)" = first ]
+        [ "$(cat v/v2-v)" = second ]'
+}
+
 # What davfs2 locked is free again, and nothing waits to be sent.
 case_no_lock_is_left() {
     curl -sSf -X PROPFIND -H 'Depth: 1' --data '<propfind xmlns="DAV:"><prop><lockdiscovery/></prop></propfind>' "$http/" >"$scratch/locks"

@@ -25,6 +25,15 @@ passes() { # COMMAND…
     grep -q 'PASSED' "$scratch/log"
 }
 
+# Each kind of credentials, and TLS.
+case_who_may_come_in() {
+    ASH_NATS_SERVER=$made/nats-server sh "$here/../cmd/credentials_nats.sh" >"$scratch/log" 2>&1 || {
+        sed 's/^/# /' "$scratch/log" >&2
+        return 1
+    }
+    fails grep -q SKIP "$scratch/log"
+}
+
 # Nothing is left out for want of a server.
 case_what_only_jetstream_has() {
     for part in changes cluster cuts losses objects others streams; do

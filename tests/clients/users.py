@@ -315,6 +315,50 @@ def case_cursors_and_sessions_are_ones_own():
     assert [op["client"] for op in bob.admin.command("currentOp", **{"$ownOps": True})["inprog"]]
 
 
+def case_joins_are_judged_again():
+    """A cursor that reads another collection ends with the right to read that."""
+    root = make_root()
+    root.files.c.insert_many([{"n": n} for n in range(300)])
+    root.files.d.insert_many([{"n": n, "secret": n} for n in range(300)])
+    for coll in ("c", "d"):
+        root.files.command("createRole", "look_" + coll, roles=[], privileges=[
+            {"resource": {"db": "files", "collection": coll}, "actions": ["find"]}])
+    lookup = {"$lookup": {"from": "d", "localField": "n", "foreignField": "n", "as": "d"}}
+    for number, stage in enumerate((lookup, {"$unionWith": {"coll": "d", "pipeline": []}},
+                                    {"$lookup": {"from": "c", "pipeline": [{"$limit": 1}, {"$unionWith": "d"}], "as": "d"}})):
+        name = f"joins{number}"
+        root.files.command("createUser", name, pwd="pencil", roles=["look_c", "look_d"])
+        ann = connect(name, authSource="files")
+        plain = ann.files.c.aggregate([{"$match": {}}], batchSize=2)
+        cursor = ann.files.c.aggregate([stage], batchSize=2)
+        for _ in range(4):
+            next(cursor)
+        root.files.command("revokeRolesFromUser", name, roles=["look_d"])
+        # Of the batch before one may be left.
+        assert code_of(lambda: [next(cursor) for _ in range(4)]) == UNAUTHORIZED, stage
+        assert len(list(plain)) == 300
+
+
+def case_ones_own_collections_are_listed():
+    root = make_root()
+    for coll in ("c", "d", "e"):
+        root.files[coll].insert_one({})
+    root.files.command("createRole", "look", roles=[], privileges=[
+        {"resource": {"db": "files", "collection": "c"}, "actions": ["find"]},
+        {"resource": {"db": "files", "collection": "e"}, "actions": ["insert"]}])
+    root.files.command("createUser", "ann", pwd="pencil", roles=["look"])
+    root.files.command("createUser", "bob", pwd="pencil", roles=[])
+    ann, bob = (connect(name, authSource="files") for name in ("ann", "bob"))
+    own = bson.SON([("listCollections", 1), ("nameOnly", True), ("authorizedCollections", True)])
+    listed = ann.files.command(own)["cursor"]
+    assert sorted(c["name"] for c in listed["firstBatch"]) == ["c", "e"] and listed["id"] == 0, listed
+    assert all(set(c) == {"name", "type"} for c in listed["firstBatch"])
+    assert len(root.files.command(own)["cursor"]["firstBatch"]) == 3
+    for key in ("nameOnly", "authorizedCollections"):
+        assert code_of(ann.files.command, bson.SON([(k, v) for k, v in own.items() if k != key])) == UNAUTHORIZED
+    assert code_of(ann.other.command, own) == UNAUTHORIZED and code_of(bob.files.command, own) == UNAUTHORIZED
+
+
 def case_streams_tell_nothing_of_users():
     root = make_root()
     root.admin.command("createUser", "ann", pwd="pencil", roles=["read", "readAnyDatabase"])
@@ -373,8 +417,17 @@ def case_users_and_roles_are_shown():
     root.files.command("createUser", "ann", pwd="pencil", roles=["read"], customData={"a": 1})
     assert code_of(root.files.command, "createUser", "ann", pwd="x", roles=[]) == 51003
     assert code_of(root.files.command, "createUser", "bob", pwd="x", roles=["nothing"]) == 31
-    assert code_of(root.files.command, "createUser", "bob", pwd="x", roles=[], authenticationRestrictions=[{"clientSource": ["::1"]}]) == 238
+    assert code_of(root.files.command, "createUser", "bob", pwd="x", roles=[], authenticationRestrictions=[{"clientSource": ["here"]}]) == 2
     assert code_of(root.files.command, "dropUser", "bob") == 11
+    def shown(value=1, db=root.files, **filter_):
+        return [user["user"] for user in db.command("usersInfo", value, filter=filter_)["users"]]
+    root.files.command("createUser", "carl", pwd="x", roles=["readWrite"], customData={"a": 2})
+    assert shown(**{"customData.a": {"$gte": 1}}) == ["ann", "carl"] and shown(**{"customData.a": 2}) == ["carl"]
+    assert shown("ann", **{"customData.a": 2}) == [] and shown("carl", **{"customData.a": 2}) == ["carl"]
+    assert shown(roles={"role": "read", "db": "files"}) == ["ann"] and shown(user="ben") == []
+    for filter_ in ({"$expr": True}, {"$or": [{"user": "ann"}]}, {"credentials.SCRAM-SHA-256.salt": {"$gt": ""}}, {"credentials": 1}):
+        assert code_of(root.files.command, "usersInfo", 1, filter=filter_) == 238, filter_
+    root.files.command("dropUser", "carl")
     [ann] = root.files.command("usersInfo", {"user": "ann", "db": "files"}, showPrivileges=True)["users"]
     assert ann["_id"] == "files.ann" and ann["customData"] == {"a": 1} and "credentials" not in ann
     assert ann["inheritedRoles"] == [{"role": "read", "db": "files"}]

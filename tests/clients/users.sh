@@ -29,12 +29,20 @@ case_commands_by_roles() { fresh commands_by_roles; }
 case_nothing_before_signing_in() { fresh nothing_before_signing_in; }
 case_changes_count_at_once() { fresh changes_count_at_once; }
 case_cursors_and_sessions_are_ones_own() { fresh cursors_and_sessions_are_ones_own; }
+case_joins_are_judged_again() { fresh joins_are_judged_again; }
+case_ones_own_collections_are_listed() { fresh ones_own_collections_are_listed; }
 case_streams_tell_nothing_of_users() { fresh streams_tell_nothing_of_users; }
 case_own_password_and_no_more() { fresh own_password_and_no_more; }
 case_mechanisms() { fresh mechanisms; }
 case_users_and_roles_are_shown() { fresh users_and_roles_are_shown; }
 case_who_may_see_what_databases() { fresh who_may_see_what_databases; }
 case_the_first_user_closes_the_door() { fresh the_first_user_closes_the_door --auth; }
+
+beyond() {
+    start_server "$scratch/$1"
+    $python "$here/users_beyond.py" "$server_address" "$1"
+    stop_server
+}
 
 case_replays() { attack replays; }
 case_steps_out_of_order() { attack steps_out_of_order; }
@@ -47,6 +55,21 @@ case_strangers_fill_no_tables() { attack strangers_fill_no_tables; }
 case_passwords_are_not_shown() { attack passwords_are_not_shown; }
 case_names_that_would_forge_a_log() { attack names_that_would_forge_a_log; }
 
+case_roles_and_privileges_given_twice() { beyond roles_and_privileges_given_twice; }
+case_users_looked_at_twice() { beyond users_looked_at_twice; }
+case_options_given_twice() { beyond options_given_twice; }
+case_another_database_is_said() { beyond another_database_is_said; }
+case_renamed_into_what_may_be_read() { beyond renamed_into_what_may_be_read; }
+case_by_views() { beyond by_views; }
+case_users_collections() { beyond users_collections; }
+case_names_that_look_like_others() { beyond names_that_look_like_others; }
+case_cursors_after_what_was_taken() { beyond cursors_after_what_was_taken; }
+case_another_users_session() { beyond another_users_session; }
+case_operations_of_others() { beyond operations_of_others; }
+case_transactions_ask_for_each_operation() { beyond transactions_ask_for_each_operation; }
+case_who_was_somebody_else() { beyond who_was_somebody_else; }
+case_indexes_and_validators_tell_nothing() { beyond indexes_and_validators_tell_nothing; }
+
 case_guessing_is_slowed() {
     attack guessing_is_slowed
     grep -q 'from 127.0.0.2:[0-9]* could not sign in as "root": ' "$scratch/server.err"
@@ -55,6 +78,11 @@ case_guessing_is_slowed() {
 case_who_waits_has_no_place_to_keep() {
     start_server "$scratch/places" --max-connections 8
     $python "$here/users_attacks.py" "$server_address" who_waits_has_no_place_to_keep
+    stop_server
+}
+case_who_failed_has_no_place_to_keep() {
+    start_server "$scratch/failed" --max-connections 8
+    $python "$here/users_attacks.py" "$server_address" who_failed_has_no_place_to_keep
     stop_server
 }
 case_a_stop_does_not_wait_for_who_waits() {
@@ -73,6 +101,7 @@ case_a_stop_does_not_wait_for_who_waits() {
     kill $waiting
 }
 
+case_origins() { attack origins; }
 case_limits_of_a_user() {
     for user in bob carl; do
         echo pencil | "$ASHLAR" -s "$scratch/limits" user add "$user" --role root

@@ -397,6 +397,7 @@ def wait_for_judgement(count, home="127.0.0.2"):
 
 def case_who_waits_has_no_place_to_keep():
     make_root().close()
+    knows("127.0.0.1")
     waiting = wait_for_judgement(8)
     time.sleep(0.7)
     for _ in range(4):
@@ -404,11 +405,61 @@ def case_who_waits_has_no_place_to_keep():
     assert len(waiting) == 8
 
 
+def case_who_failed_has_no_place_to_keep():
+    make_root().close()
+    knows("127.0.0.1")
+    failures = []
+    for n in range(8):
+        exchange = Exchange(Raw(f"127.0.1.{n + 1}"), f"user{n}", "x")
+        assert failed(exchange.whole())
+        failures.append(exchange)
+    time.sleep(0.7)
+    for _ in range(4):
+        knows("127.0.0.1")
+    assert len(failures) == 8
+
+
 def case_wait():
     make_root()
     waiting = wait_for_judgement(100)
     print("waiting", len(waiting), flush=True)
     time.sleep(20)
+
+
+def case_origins():
+    root = make_root()
+    near = [{"clientSource": ["127.0.0.2", "::1"], "serverAddress": ["127.0.0.0/8"]}]
+    root.admin.command("createUser", "ann", pwd="pencil", roles=["root"], authenticationRestrictions=near)
+    knows("127.0.0.2", "ann")
+    # The right password from elsewhere is as wrong as another one, also before the last, empty step.
+    exchange = Exchange(Raw("127.0.0.3"), "ann", "pencil")
+    reply = exchange.raw.run({"saslStart": 1, "mechanism": "SCRAM-SHA-256", "payload": ("n,," + exchange.bare).encode()})
+    exchange.first = reply["payload"].decode()
+    exchange.parts = dict(part.split("=", 1) for part in exchange.first.split(","))
+    right = exchange.proceed(exchange.last())
+    wrong = Exchange(Raw("127.0.0.3"), "ann", "x").whole()
+    for answer in (right, wrong):
+        answer.pop("$clusterTime"), answer.pop("operationTime")
+    assert failed(right) and right == wrong, (right, wrong)
+    # They hold for who is there already.
+    raw = Raw("127.0.0.2")
+    assert Exchange(raw, "ann", "pencil").whole()["done"]
+    assert raw.run({"count": "c"}, "files")["ok"] == 1
+    root.admin.command("updateUser", "ann", authenticationRestrictions=[{"clientSource": ["127.0.0.3"]}])
+    assert raw.run({"count": "c"}, "files")["code"] == UNAUTHORIZED
+    knows("127.0.0.3", "ann")
+    shown = root.admin.command("usersInfo", "ann", showAuthenticationRestrictions=True)["users"][0]
+    assert shown["authenticationRestrictions"] == [{"clientSource": ["127.0.0.3"]}]
+    assert "authenticationRestrictions" not in root.admin.command("usersInfo", "ann")["users"][0]
+    root.admin.command("updateUser", "ann", authenticationRestrictions=[])
+    knows("127.0.0.4", "ann")
+    for what in ([{"clientSource": ["localhost"]}], [{}], [{"from": ["127.0.0.1"]}], [{"clientSource": "127.0.0.1"}]):
+        try:
+            root.admin.command("updateUser", "ann", authenticationRestrictions=what)
+        except pymongo.errors.OperationFailure as error:
+            assert error.code == 2, error
+        else:
+            raise AssertionError(what)
 
 
 def case_limits_of_a_user():

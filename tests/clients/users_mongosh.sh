@@ -9,7 +9,7 @@ ASH_NODE_FOLDER=${ASH_MONGOSH_FOLDER:-$scratch/mongosh}
 . "$clients/mongosh.sh"
 
 start_server "$scratch/store" --auth || exit 1
-echo pencil | "$ASHLAR" -s "$scratch/store" user add root --role root || exit 1
+echo pencil | "$ASHLAR" -s "$scratch/store" user add root --role root >/dev/null || exit 1
 
 case_users_by_the_shells_functions() {
     run_mongosh "mongodb://root:pencil@$server_address/" --eval "const address = \"$server_address\"" --file "$clients/users_mongosh.js" || {

@@ -173,7 +173,7 @@ os.dup2(s.fileno(), 9)
 os.set_inheritable(9, True)
 os.execv(sys.argv[1], [sys.argv[1], "-s", sys.argv[2], "serve", "--mongo", "127.0.0.1:0", "--http", "fd:9"])
 PY
-    grep -q 'fd:9: clients are not authenticated, so only loopback addresses' "$scratch/words"
+    grep -q 'fd:9: clients may not have to sign in, or can be overheard, so only loopback addresses' "$scratch/words"
 }
 
 run_cases

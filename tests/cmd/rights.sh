@@ -97,6 +97,15 @@ case_folders_that_may_not_be_looked_into() {
     chmod 700 "$scratch/closed"
 }
 
+# A server writes in the folder; it says that it may not, where commands only read.
+case_a_server_needs_to_write() {
+    "$ASHLAR" -s "$scratch/unserved" init
+    make_read_only "$scratch/unserved"
+    expect_status 9 plainly -s "$scratch/unserved" serve --mongo 127.0.0.1:0
+    grep -q 'cannot open.*lock' "$scratch/err"
+    chmod -R u+w "$scratch/unserved"
+}
+
 # A folder that is there, but not for this account, is not called missing.
 case_a_folder_above_that_may_not_be_looked_into() {
     mkdir -p "$scratch/closed/in"

@@ -180,7 +180,7 @@ case_access_lists() {
     t acl --inherit --by ann d | grep -q 'everybody may do everything'
     [ "$(t --json log d | head -n 1 | grep -o '"by" : "ann"')" = '"by" : "ann"' ]
     expect_status 4 t acl --effective user:mia d
-    printf 'pencil\n' | "$ASHLAR" user add mia --role readWrite@test
+    printf 'pencil\n' | "$ASHLAR" -s "$store" user add mia --role readWrite@test
     t acl --read user:mia,readWrite --write user:mia@elsewhere d
     t acl --effective user:mia d >"$scratch/out"
     grep -q '^read   yes$' "$scratch/out"

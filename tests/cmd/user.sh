@@ -139,6 +139,42 @@ case_other_doors_are_told_of() {
     fails grep -q 'asks nobody' "$scratch/server.err"
 }
 
+case_tokens() {
+    echo pencil | users add eve --role readWrite@test
+    users token add eve >"$scratch/token" 2>"$scratch/err"
+    grep -Eqx 'ashlar_[0-9a-f]{80}' "$scratch/token"
+    token=$(cat "$scratch/token")
+    users token --read --path /docs --expires 30d add eve >"$scratch/narrow"
+    users token ls eve >"$scratch/out"
+    [ "$(wc -l <"$scratch/out")" -eq 2 ]
+    grep -q ' eve@admin  until .*  never used  reads  /docs$' "$scratch/out"
+    users --json token ls | grep -q '"readOnly" : true, "path" : "/docs"'
+    # Neither the list nor the store has the token.
+    fails grep -rq "$token" "$scratch/out" "$scratch/err" "$scratch/store"
+    fails grep -rq "$(printf %s "$token" | cut -c24-)" "$scratch/store"
+    start_server "$scratch/store" --http 127.0.0.1:0
+    url=$(sed -n 's|^\(http://.*\)/$|\1|p' "$scratch/server.out")
+    [ "$(curl -s -o /dev/null -w '%{http_code}' "$url/")" = 401 ]
+    [ "$(curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "$url/")" = 200 ]
+    [ "$(curl -s -o /dev/null -w '%{http_code}' -u "eve:$token" "$url/")" = 200 ]
+    [ "$(curl -s -o /dev/null -w '%{http_code}' -u "eve:pencil" "$url/")" = 200 ]
+    # Taken back beside the server, which refuses the next request.
+    users token rm "$(printf %s "$token" | cut -c8-23)"
+    [ "$(curl -s -o /dev/null -w '%{http_code}' -H "Authorization: Bearer $token" "$url/")" = 401 ]
+    stop_server
+    fails grep -q "$token" "$scratch/server.err"
+    users token ls >"$scratch/out"
+    [ "$(wc -l <"$scratch/out")" -eq 1 ]
+    fails grep -q "$(printf %s "$token" | cut -c8-23)" "$scratch/out"
+    expect_status 2 users token add
+    expect_status 2 users token nothing
+    expect_status 2 users token --read ls
+    expect_status 2 users token --path docs add eve
+    expect_status 4 users token add nobody
+    expect_status 4 users token rm 0123456789abcdef
+    users rm eve
+}
+
 case_typed_twice_and_not_shown() {
     cat >"$scratch/type.py" <<'PY'
 import os, pty, sys, time

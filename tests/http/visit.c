@@ -123,6 +123,10 @@ void visit_end(visit *v)
 {
     if (v->x.status == 0)
         v->x.finish(&v->x);
+    for (; v->x.is_put_off && v->x.status == 0; v->x.finish(&v->x)) {
+        ash__clock_sleep_ms(2);
+        v->x.is_put_off = false;
+    }
     assert_true(v->x.status != 0);
     v->status = v->x.status;
     if (!has_no_body(v))

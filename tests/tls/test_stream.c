@@ -198,6 +198,8 @@ static void test_waits_for_nothing(void **state)
     assert_int_equal(p.stream.ops->receive(&p.stream, &byte, 1), ASH_STREAM_WANTS_READ);
     assert_int_equal(p.stream.ops->send(&p.stream, &iov, 1), ASH_STREAM_WANTS_READ);
     assert_true(p.stream.opening);
+    /* What came of it is nothing that could be had. */
+    assert_false(ash__stream_holds(&p.stream));
     int64_t before = ash__clock_ms();
     assert_int_equal(ash__stream_read(&p.stream, &byte, 1, ash__clock_deadline(100)), 0);
     assert_true(ash__clock_ms() - before < 5000);

@@ -174,8 +174,7 @@ static void test_user_scram__first_messages_that_are_none(void **state)
                                       "n,,m=x,n=user,r=abc",
                                       "p=tls-unique,,n=user,r=abc",
                                       "p=tls-exporter,,n=user,r=abc",
-                                      "n,,n=us\xff"
-                                      "er,r=abc"};
+                                      "n,,n=us\377er,r=abc"};
     for (size_t i = 0; i < ASH_ARRAY_LEN(bad); i++) {
         ash_scram s;
         assert_int_equal(begin(&s, ASH_SCRAM_SHA_256, bad[i]), ASH_EINVAL);

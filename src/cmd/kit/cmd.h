@@ -161,8 +161,13 @@ char *ash__cmd_need_folder(const ash_cmd *cmd, const char *refusal, ash_error *e
 /* A verb that works on a folder alone: ASH_EXIT_USAGE for an address (unless of a socket in the
  * file system), else 0. */
 int ash__cmd_refuse_address(const ash_cmd *cmd);
-/* A connection string without its password, to be shown; the caller frees. */
-char *ash__cmd_uri_shown(const char *uri);
+/* A text with [**REDACTED**] for passwords and tokens of the connection strings in it, as all
+ * messages have it; the caller frees. */
+char *ash__cmd_uri_shown(const char *text);
+/* Behind "://": the '@' that ends user and password, or NULL. */
+const char *ash__cmd_uri_at(const char *authority);
+/* Overwrites them in their place; was there any? */
+bool ash__cmd_uri_blot(char *text);
 /* The user's folder, an absolute path; the caller frees.  NULL: there is none. */
 char *ash__cmd_home(void);
 int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store,

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "cmd/kit/folder.h"
 #include "cmd/kit/guests.h"
+#include "cmd/kit/named.h"
 #include "cmd/kit/waiting.h"
 #include "store/embedded/salvage/swap.h"
 #include "store/reach.h"
@@ -96,9 +97,12 @@ static char *choose_uri(const ash_cmd *cmd, bool *is_default, ash_error *err)
     const char *chosen = getenv("ASHLAR_STORE");
     *is_default = false;
     if (is_set(cmd->store_uri))
-        return ash__strdup(cmd->store_uri);
-    if (is_set(chosen))
-        return ash__strdup(chosen);
+        chosen = cmd->store_uri;
+    if (is_set(chosen)) {
+        char *uri = NULL;
+        (void)ash__cmd_named_store(chosen, &uri, err);
+        return uri;
+    }
     *is_default = true;
     return default_store(err);
 }
@@ -106,7 +110,13 @@ static char *choose_uri(const ash_cmd *cmd, bool *is_default, ash_error *err)
 char *ash__cmd_store_uri(const ash_cmd *cmd)
 {
     bool is_default;
-    return choose_uri(cmd, &is_default, NULL);
+    ash_error unsaid = ASH_ERROR_INIT;
+    const char *chosen = getenv("ASHLAR_STORE");
+    char *uri = choose_uri(cmd, &is_default, &unsaid);
+    if (is_set(cmd->store_uri))
+        chosen = cmd->store_uri;
+    /* A name that leads nowhere stays what it is until the store is opened, which says so. */
+    return uri == NULL && is_set(chosen) ? ash__strdup(chosen) : uri;
 }
 
 char *ash__cmd_store_folder(const ash_cmd *cmd)

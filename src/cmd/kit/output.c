@@ -73,12 +73,21 @@ static bool names(const char *text, const char *word)
     return false;
 }
 
+/* Whoever wrote the text may have had an address in hand; a log is read by others. */
+static char *printable_without_secrets(const char *text)
+{
+    char *shown = ash__cmd_uri_shown(text);
+    char *printable = ash__cmd_printable(shown);
+    ash__free(shown);
+    return printable;
+}
+
 static void report(const ash_cmd *cmd, const char *kind, const char *what, int code,
                    const char *text)
 {
     const char *verb = cmd->verb != NULL ? cmd->verb->name : NULL;
-    char *shown = ash__cmd_printable(text);
-    char *shown_what = what != NULL ? ash__cmd_printable(what) : NULL;
+    char *shown = printable_without_secrets(text);
+    char *shown_what = what != NULL ? printable_without_secrets(what) : NULL;
     if (cmd->json) {
         bson_t object = BSON_INITIALIZER, inner;
         BSON_APPEND_DOCUMENT_BEGIN(&object, kind, &inner);
@@ -191,7 +200,7 @@ void ash__cmd_log(const ash_cmd *cmd, ash_log_level level, const char *line)
     static const char *const names[] = {"error", "warning", "info", "debug"};
     int64_t now = ash__clock_wall_ms();
     char date[64];
-    char *shown = ash__cmd_printable(line); /* it may hold names that clients have chosen */
+    char *shown = printable_without_secrets(line); /* it may hold names that clients have chosen */
     if (cmd->json) {
         bson_t *object = BCON_NEW("log", "{", "time", BCON_DATE_TIME(now), "level",
                                   BCON_UTF8(names[level]), "message", BCON_UTF8(shown), "}");

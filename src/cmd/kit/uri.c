@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connection strings as they may be shown: without their passwords. */
+/* What is secret in connection strings, wherever these stand in a text: it is neither shown nor
+ * left where `ps` finds it. */
 #include "cmd/kit/cmd.h"
 
 #include "base/buffer.h"
@@ -7,45 +8,91 @@
 
 #include <string.h>
 
-/* Where the password before the hosts ends, or NULL: at the last '@', since who forgot to escape
- * one in it has shown it otherwise. */
-static const char *find_at(const char *authority)
+typedef struct span {
+    size_t at, len;
+} span;
+
+/* Of an address that begins here, else NULL. */
+static const char *find_authority(const char *text, bool *is_nats)
 {
-    size_t len = strcspn(authority, "/?");
+    static const char *const schemes[] = {"mongodb://", "mongodb+srv://", "nats://", "tls://"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(schemes); i++) {
+        if (strncmp(text, schemes[i], strlen(schemes[i])) == 0) {
+            *is_nats = i > 1;
+            return text + strlen(schemes[i]);
+        }
+    }
+    return NULL;
+}
+
+/* Where what stands before the hosts ends, or NULL: at the last '@', since who forgot to escape one
+ * in it has shown it otherwise. */
+const char *ash__cmd_uri_at(const char *authority)
+{
+    static const char blanks[] = " \t\r\n\"";
+    size_t len = strcspn(authority, "/? \t\r\n\"");
     for (size_t i = len; i > 0; i--) {
         if (authority[i - 1] == '@')
             return authority + i - 1;
     }
-    return strchr(authority, '@');
+    len = strcspn(authority, blanks);
+    return memchr(authority, '@', len);
+}
+
+/* mongodb:// has a password behind a name; a name alone is a token to NATS. */
+static bool find_password(const char *text, const char *at, span *out)
+{
+    bool is_nats = false;
+    const char *authority = find_authority(at, &is_nats);
+    const char *end = authority != NULL ? ash__cmd_uri_at(authority) : NULL;
+    const char *colon = end != NULL ? memchr(authority, ':', (size_t)(end - authority)) : NULL;
+    const char *from = colon != NULL ? colon + 1 : authority;
+    if (end == NULL || (colon == NULL && !is_nats))
+        return false;
+    *out = (span){(size_t)(from - text), (size_t)(end - from)};
+    return true;
 }
 
 /* Options have passwords too: tlsCertificateKeyFilePassword. */
-static void append_tail(ash_buffer *out, const char *tail)
+static bool find_option(const char *text, const char *at, span *out)
 {
     static const char option[] = "password=";
     size_t len = strlen(option);
-    while (*tail != 0) {
-        if (strncasecmp(tail, option, len) == 0) {
-            ash__buffer_append(out, tail, len);
-            ash__buffer_append_text(out, "[**REDACTED**]");
-            tail += len + strcspn(tail + len, "&");
-        } else {
-            ash__buffer_append_byte(out, (uint8_t)*tail++);
-        }
-    }
+    if (strncasecmp(at, option, len) != 0)
+        return false;
+    *out = (span){(size_t)(at - text) + len, strcspn(at + len, "& \t\r\n\"")};
+    return true;
 }
 
-char *ash__cmd_uri_shown(const char *uri)
+static bool find_secret(const char *text, size_t from, span *out)
+{
+    for (const char *at = text + from; *at != 0; at++) {
+        if (find_password(text, at, out) || find_option(text, at, out))
+            return true;
+    }
+    return false;
+}
+
+char *ash__cmd_uri_shown(const char *text)
 {
     ash_buffer out = ASH_BUFFER_INIT;
-    const char *scheme = strstr(uri, "://");
-    const char *at = scheme != NULL ? find_at(scheme + 3) : NULL;
-    const char *colon = at != NULL ? memchr(scheme + 3, ':', (size_t)(at - scheme - 3)) : NULL;
-    if (scheme == NULL)
-        return ash__strdup(uri);
-    if (colon != NULL)
-        ash__buffer_printf(&out, "%.*s:[**REDACTED**]", (int)(colon - uri), uri);
-    append_tail(&out, colon != NULL ? at : uri);
+    size_t done = 0;
+    for (span s; find_secret(text, done, &s); done = s.at + s.len) {
+        ash__buffer_append(&out, text + done, s.at - done);
+        ash__buffer_append_text(&out, "[**REDACTED**]");
+    }
+    ash__buffer_append_text(&out, text + done);
     ash__buffer_append_byte(&out, 0);
     return (char *)ash__buffer_detach(&out);
+}
+
+bool ash__cmd_uri_blot(char *text)
+{
+    bool any = false;
+    size_t done = 0;
+    for (span s; find_secret(text, done, &s); done = s.at + s.len) {
+        memset(text + s.at, 'x', s.len);
+        any = true;
+    }
+    return any;
 }

@@ -35,15 +35,9 @@ static char *describe(const char *uri)
         return text;
     }
     hosts += strlen("://");
+    const char *at = ash__cmd_uri_at(hosts);
+    hosts = at != NULL ? at + 1 : hosts;
     size_t len = strcspn(hosts, "/?");
-    /* The last @: user and password may have some that nobody escaped, and must not be shown. */
-    for (size_t i = len; i > 0; i--) {
-        if (hosts[i - 1] == '@') {
-            hosts += i;
-            len -= i;
-            break;
-        }
-    }
     return ash__sprintf("%.*s to answer", (int)len, hosts);
 }
 

@@ -39,7 +39,7 @@ typedef struct shown_face {
 /* In the order of the list. */
 enum { MONGO, NATS, HTTP };
 
-static const bool asks[ASH_FACES] = {[MONGO] = true};
+static const bool asks[ASH_FACES] = {[MONGO] = true, [HTTP] = true};
 
 /* Users may come and go; that nobody comes in without signing in has to be said. */
 static bool may_be_anywhere(const ash_serving *s, int face)

@@ -21,7 +21,8 @@ enum { ASH_CMD_USER_DB, ASH_CMD_USER_FIRST_OPTION };
     X(passwd)                                                                                      \
     X(limit)                                                                                       \
     X(grant)                                                                                       \
-    X(revoke)
+    X(revoke)                                                                                      \
+    X(token)
 
 #define X(name) extern const ash_cmd_verb ash__cmd_user_##name;
 ASH_CMD_USER_VERBS(X)

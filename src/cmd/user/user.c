@@ -27,7 +27,7 @@ const ash_cmd_verb ash__cmd_user = {
     .name = "user",
     .group = "serve",
     .synopsis = "VERB ...",
-    .summary = "who may use the store through MongoDB's drivers, and for what",
+    .summary = "who may use the store through MongoDB's drivers and by HTTP, and for what",
     .details =
         "Once there is a user, drivers have to sign in to `ashlar serve` (SCRAM-SHA-256 or "
         "SCRAM-SHA-1), and each may do\n"

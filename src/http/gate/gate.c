@@ -42,6 +42,8 @@ void ash__gate_free(ash_gate *g)
     ash_assert(g->first == NULL && g->checks == 0);
     for (size_t i = 0; i < ASH_GATE_REMEMBERED; i++)
         ash__visitor_release(g->entries[i].visitor);
+    for (size_t i = 0; i < ASH_SESSIONS; i++)
+        ash__visitor_release(g->sessions[i].visitor);
     ash__users_release(&g->users);
     ash__attempts_free(g->own_attempts);
     OPENSSL_cleanse(g->secret, sizeof g->secret);
@@ -108,6 +110,7 @@ static void dismiss(ash_exchange *x)
     if (c->is_attempt)
         ash__attempts_drop(c->gate->attempts, &c->attempt);
     ash__visitor_release(c->visitor);
+    ash__free(c->within);
     ash__free(c);
     x->visitor = NULL;
 }
@@ -119,14 +122,17 @@ static bool come_in(ash_exchange *x, ash_coming *c, ash_visitor *v)
     return true;
 }
 
-/* The password that did not fit is nobody's to see, nor is whether there is such a user. */
-static bool send_away(ash_exchange *x, const ash_error *err)
+/* What came of looking at a password or token.  What did not fit is nobody's to see, nor is whether
+ * there is such a user. */
+static bool decide(ash_exchange *x, ash_coming *c, int rc, ash_visitor *v, const ash_error *err)
 {
-    if (err->code == ASH_EACCES) {
-        challenge(x, "no user has this name and password");
-    } else {
+    x->is_put_off = rc == ASH_EBUSY;
+    if (rc == 0)
+        return come_in(x, c, v);
+    if (rc == ASH_EACCES)
+        challenge(x, "no user has this name and password, or this token");
+    else if (rc != ASH_EBUSY)
         ash__answer_error(x, err);
-    }
     return false;
 }
 
@@ -141,21 +147,17 @@ static bool enter_with_password(ash_gate *g, ash_exchange *x, ash_coming *c, cha
         return false;
     }
     *colon = '\0';
-    int rc = ash__gate_check_password(g, c, pair, colon + 1, &v, &err);
-    x->is_put_off = rc == ASH_EBUSY;
-    if (rc == 0)
-        return come_in(x, c, v);
-    return rc == ASH_EBUSY ? false : send_away(x, &err);
+    /* Clients that know nothing but Basic show a token as the password. */
+    bool is_token = strncmp(colon + 1, ASH_TOKEN_PREFIX, strlen(ASH_TOKEN_PREFIX)) == 0;
+    int rc = is_token ? ash__gate_check_token(g, c, pair, colon + 1, &v, &err)
+                      : ash__gate_check_password(g, c, pair, colon + 1, &v, &err);
+    return decide(x, c, rc, v, &err);
 }
 
 static bool enter_by_basic(ash_gate *g, ash_exchange *x, ash_coming *c, const char *text)
 {
     uint8_t *bytes = NULL;
     size_t len = 0;
-    if (!x->is_private) {
-        ash__answer_text(x, 403, "passwords are taken over TLS and on this machine alone");
-        return false;
-    }
     if (!ash__base64_read(text, strlen(text), &bytes, &len) || memchr(bytes, '\0', len) != NULL ||
         ash__text_good((const char *)bytes, len) != len) {
         ash__free(bytes);
@@ -187,16 +189,44 @@ static bool is_given_twice(const ash_head *head, const char *name)
 
 static bool enter_by_field(ash_gate *g, ash_exchange *x, ash_coming *c, const char *field)
 {
-    const char *basic = credentials_of(field, "Basic");
+    const char *basic = credentials_of(field, "Basic"), *token = credentials_of(field, "Bearer");
+    ash_error err = ASH_ERROR_INIT;
+    ash_visitor *v = NULL;
     /* Which of the two counts is not to be guessed. */
     if (is_given_twice(x->head, "Authorization")) {
         ash__answer_text(x, 400, "Authorization is given twice");
         return false;
     }
+    if ((basic != NULL || token != NULL) && !x->is_private) {
+        ash__answer_text(x, 403,
+                         "passwords and tokens are taken over TLS and on this machine alone");
+        return false;
+    }
     if (basic != NULL)
         return enter_by_basic(g, x, c, basic);
+    if (token != NULL) {
+        int rc = ash__gate_check_token(g, c, "", token, &v, &err);
+        return decide(x, c, rc, v, &err);
+    }
     challenge(x, "this server does not know that scheme");
     return false;
+}
+
+/* A browser sends its cookie along with whatever a page makes it send, and says which page; who does
+ * not is none that changes something.  A cookie of nobody is no cookie. */
+static bool enter_by_cookie(ash_gate *g, ash_exchange *x, ash_coming *c)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_visitor *v = NULL;
+    if (!ash__method_is_safe(x->method) && ash__head_field(x->head, "Origin") == NULL &&
+        ash__head_field(x->head, "Sec-Fetch-Site") == NULL) {
+        ash__answer_text(x, 403, "a change by cookie says which page it comes from (Origin)");
+        return false;
+    }
+    int rc = x->is_private ? ash__gate_check_session(g, c, &v, &err) : ASH_ENOTFOUND;
+    if (rc == ASH_ENOTFOUND)
+        return come_in(x, c, ash__visitor_nobody());
+    return decide(x, c, rc, v, &err);
 }
 
 bool ash__gate_enter(ash_gate *g, ash_exchange *x)
@@ -213,10 +243,30 @@ bool ash__gate_enter(ash_gate *g, ash_exchange *x)
         x->dismiss = dismiss;
     }
     const char *field = ash__head_field(x->head, "Authorization");
-    return field != NULL ? enter_by_field(g, x, c, field) : come_in(x, c, ash__visitor_nobody());
+    if (field != NULL)
+        return enter_by_field(g, x, c, field);
+    return ash__gate_has_cookie(x) ? enter_by_cookie(g, x, c)
+                                   : come_in(x, c, ash__visitor_nobody());
 }
 
 /* ---- what is asked ---- */
+
+const char *ash__gate_within(const ash_exchange *x)
+{
+    const ash_coming *c = coming_of(x);
+    return c != NULL ? c->within : NULL;
+}
+
+bool ash__gate_owns_tokens(const ash_exchange *x)
+{
+    const ash_coming *c = coming_of(x);
+    return c != NULL && !ash__gate_is_stranger(x) && !c->is_token;
+}
+
+ash_users *ash__gate_users(ash_gate *g)
+{
+    return &g->users;
+}
 
 bool ash__gate_stays(const ash_exchange *x)
 {
@@ -227,8 +277,11 @@ bool ash__gate_stays(const ash_exchange *x)
         return c == NULL;
     if (c->visitor->known_at == ash__users_changes())
         return true;
-    int rc = ash__visitor_renew(&c->gate->users, c->visitor, &now, &err);
-    bool stays = rc == 0 && bson_equal(&now->roles, &c->visitor->roles);
+    int rc = c->is_token
+                 ? ash__visitor_find(&c->gate->users, c->visitor->user, c->visitor->db, &now, &err)
+                 : ash__visitor_renew(&c->gate->users, c->visitor, &now, &err);
+    bool stays = rc == 0 && bson_equal(&now->roles, &c->visitor->roles) &&
+                 memcmp(now->user_id, c->visitor->user_id, sizeof now->user_id) == 0;
     ash__visitor_release(now);
     return stays;
 }
@@ -242,6 +295,8 @@ bool ash__gate_is_stranger(const ash_exchange *x)
 bool ash__gate_may(const ash_exchange *x, const char *db, const char *coll, ash_actions actions)
 {
     const ash_coming *c = coming_of(x);
+    if (c != NULL && c->reads_only && (actions & ~ASH_CAN(FIND)) != 0)
+        return false;
     return c == NULL || (c->visitor != NULL &&
                          ash__privileges_allow(&c->visitor->privileges, db, coll, actions));
 }

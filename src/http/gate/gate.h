@@ -6,10 +6,11 @@
  *
  * Nothing is asked of anybody while the store has no users, unless the gate was made to ask always.
  * From the first user on a request says who it comes from by Basic (RFC 7617): NAME is a user of
- * the database admin, DB.NAME one of another.  There is no owner here as on the wire, since what
+ * the database admin, DB.NAME one of another; or by a token (user/tokens.h), as Bearer (RFC 6750) or
+ * in the place of the password.  There is no owner here as on the wire, since what
  * comes through a Unix socket may have come through a proxy.
  *
- * A password is taken only where nobody between can read it (x->is_private), and is compared with
+ * Both are taken only where nobody between can read it (x->is_private).  A password is compared with
  * the user's credential for SCRAM-SHA-256, which takes some milliseconds of a processor: only so
  * many do that at once, and the others wait in a queue without a thread, whoever failed often longer
  * than others (user/attempts.h).  What fitted is remembered
@@ -52,6 +53,12 @@ bool ash__gate_enter(ash_gate *gate, ash_exchange *x);
 
 /* One who would have to say who it is, and has not. */
 bool ash__gate_is_stranger(const ash_exchange *x);
+/* Who came by a token may be held to a path of the URL space, and what lies below; NULL: to none. */
+const char *ash__gate_within(const ash_exchange *x);
+/* A user, and not by a token, which could else make itself wider. */
+bool ash__gate_owns_tokens(const ash_exchange *x);
+/* For looking at users and their tokens; the gate's. */
+struct ash_users *ash__gate_users(ash_gate *gate);
 /* Is the user still there, with the roles and the password of when the exchange began?  For answers
  * that have no end. */
 bool ash__gate_stays(const ash_exchange *x);

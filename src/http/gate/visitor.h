@@ -6,7 +6,9 @@
 
 #include "base/thread.h"
 #include "http/gate/may.h"
+#include "http/gate/session.h"
 #include "user/attempts.h"
+#include "user/tokens.h"
 #include "user/users.h"
 
 #include <stdatomic.h>
@@ -18,7 +20,7 @@ typedef struct ash_visitor {
     uint64_t known_at; /* ash__users_changes() when it was looked up */
     uint8_t user_id[16];
     ash_scram_credential credential; /* that the password fitted */
-    bson_t roles;                    /* array of {role, db}, inherited ones too, of admin and the default database */
+    bson_t roles; /* array of {role, db}, inherited ones too, of admin and the default database */
     ash_privileges privileges;
     ash_principal principal;
     ash_op op;
@@ -43,11 +45,21 @@ typedef struct ash_gate_entry {
     ash_visitor *visitor;              /* NULL: free */
 } ash_gate_entry;
 
+typedef struct ash_session {
+    uint8_t digest[32];   /* of the cookie's value */
+    ash_visitor *visitor; /* NULL: free */
+    int64_t begun_ms, seen_ms;
+} ash_session;
+
 /* What an exchange has of the gate: x->visitor. */
 typedef struct ash_coming {
     ash_gate *gate;
     ash_visitor *visitor; /* NULL: not known yet */
-    bool is_attempt;      /* to sign in: begun, and not over */
+    bool is_session;
+    bool is_token; /* it is as narrow as that: */
+    bool reads_only;
+    char *within;    /* a path of the URL space; NULL: everywhere */
+    bool is_attempt; /* to sign in: begun, and not over */
     ash_attempt attempt;
     int64_t due_ms;          /* before it is not judged (monotonic) */
     struct ash_coming *next; /* gate->lock, as what follows */
@@ -64,6 +76,7 @@ struct ash_gate {
     _Atomic uint64_t looked_at; /* ash__users_changes() when has_users was found; 0: never */
     ash_mutex lock;             /* guards what follows */
     ash_gate_entry entries[ASH_GATE_REMEMBERED];
+    ash_session sessions[ASH_SESSIONS];
     int checks;                /* that run */
     ash_coming *first, **last; /* who waits for one */
 };
@@ -72,6 +85,12 @@ struct ash_gate {
  * is put off, and asks again. */
 int ash__gate_check_password(ash_gate *gate, ash_coming *c, const char *name, const char *password,
                              ash_visitor **out, ash_error *err);
+/* token.c: the same of a token; name: that of Basic, or "". */
+int ash__gate_check_token(ash_gate *gate, ash_coming *c, const char *name, const char *text,
+                          ash_visitor **out, ash_error *err);
+/* session.c: who has the exchange's cookie?  ASH_ENOTFOUND: nobody. */
+bool ash__gate_has_cookie(const ash_exchange *x);
+int ash__gate_check_session(ash_gate *gate, ash_coming *c, ash_visitor **out, ash_error *err);
 /* The exchange is over: neither waits nor has a place. */
 void ash__gate_leave_queue(ash_gate *gate, ash_coming *c);
 

@@ -2,6 +2,7 @@
 #include "http/site/api.h"
 
 #include "base/mem.h"
+#include "http/gate/gate.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -198,6 +199,8 @@ static bool find_path(ash_api_call *c)
         ash__api_refuse(c, 400, "EINVAL", "`path` is needed: \"/a/b\"");
     else if (ash__site_is_reserved(c->url_path))
         ash__api_refuse(c, 403, "EACCES", "what is below " ASH_SITE_RESERVED " is no tree's");
+    else if (!ash__site_is_within(c->x, c->url_path))
+        ash__api_refuse(c, 403, "EACCES", "this token is for another place");
     else if ((c->mount = ash__site_mount_of(c->site, c->url_path, &c->path)) == NULL)
         ash__api_refuse(c, 404, "ENOTFOUND", "no tree is at %.300s", c->url_path);
     return c->x->status == 0;
@@ -229,6 +232,8 @@ char *ash__api_other_path(ash_api_call *c, const char *name)
         ash__api_refuse(c, 400, "EINVAL", "`%s` is needed: \"/a/b\"", name);
     else if (ash__site_is_reserved(path))
         ash__api_refuse(c, 403, "EACCES", "what is below " ASH_SITE_RESERVED " is no tree's");
+    else if (!ash__site_is_within(c->x, path))
+        ash__api_refuse(c, 403, "EACCES", "this token is for another place");
     else if (ash__site_mount_of(c->site, path, &in_tree) != c->mount)
         ash__api_refuse(c, 400, "EINVAL", "%.300s is not of the same tree", path);
     else if (check_folder(c, in_tree))
@@ -336,6 +341,8 @@ void ash__site_api(ash_site *site, ash_exchange *x, const char *rest)
     } else if (verb->is_post ? !is_post : !is_get) {
         ash__answer_field(x, "Allow", verb->is_post ? "POST" : "GET, HEAD");
         ash__api_refuse(&c, 405, "EINVAL", "it is a %s", verb->is_post ? "POST" : "GET");
+    } else if (ash__gate_within(x) != NULL && verb->reaches) {
+        ash__api_refuse(&c, 403, "EACCES", "that is not done by a token for one place");
     } else if (!ash__site_may(site, x, verb->need)) {
         ash__api_refuse(&c, 403, "EACCES", "your roles do not allow that");
     } else if (verb->is_post) {

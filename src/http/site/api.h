@@ -25,12 +25,13 @@ typedef struct ash_api_verb {
     bool needs_path;
     void (*run)(ash_api_call *c);
     ash_site_need need;
+    bool reaches; /* beyond its paths: no token may that is held to one */
 } ash_api_verb;
 
 /* A row without one of these does not compile. */
-#define ASH_API_ROW(name, is_post, needs_path, run, need)                                          \
+#define ASH_API_ROW(name, is_post, needs_path, run, need, reaches)                                 \
     {                                                                                              \
-        name, is_post, needs_path, run, need                                                       \
+        name, is_post, needs_path, run, need, reaches                                              \
     }
 
 extern const ash_api_verb ash__api_reads[], ash__api_changes[],

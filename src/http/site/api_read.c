@@ -223,14 +223,14 @@ static void run_locks(ash_api_call *c)
 }
 
 const ash_api_verb ash__api_reads[] = {
-    ASH_API_ROW("list", false, true, run_list, ASH_SITE_NEEDS_LOOK),
-    ASH_API_ROW("stat", false, true, run_stat, ASH_SITE_NEEDS_LOOK),
-    ASH_API_ROW("content", false, true, run_content, ASH_SITE_NEEDS_LOOK),
-    ASH_API_ROW("history", false, true, run_history, ASH_SITE_NEEDS_LOOK),
-    ASH_API_ROW("diff", false, true, ash__api_diff, ASH_SITE_NEEDS_LOOK),
-    ASH_API_ROW("trash", false, true, run_trash, ASH_SITE_NEEDS_LOOK),
-    ASH_API_ROW("usage", false, true, run_usage, ASH_SITE_NEEDS_LOOK),
-    ASH_API_ROW("search", false, true, run_search, ASH_SITE_NEEDS_LOOK),
-    ASH_API_ROW("locks", false, true, run_locks, ASH_SITE_NEEDS_LOOK),
+    ASH_API_ROW("list", false, true, run_list, ASH_SITE_NEEDS_LOOK, false),
+    ASH_API_ROW("stat", false, true, run_stat, ASH_SITE_NEEDS_LOOK, false),
+    ASH_API_ROW("content", false, true, run_content, ASH_SITE_NEEDS_LOOK, false),
+    ASH_API_ROW("history", false, true, run_history, ASH_SITE_NEEDS_LOOK, false),
+    ASH_API_ROW("diff", false, true, ash__api_diff, ASH_SITE_NEEDS_LOOK, false),
+    ASH_API_ROW("trash", false, true, run_trash, ASH_SITE_NEEDS_LOOK, false),
+    ASH_API_ROW("usage", false, true, run_usage, ASH_SITE_NEEDS_LOOK, false),
+    ASH_API_ROW("search", false, true, run_search, ASH_SITE_NEEDS_LOOK, false),
+    ASH_API_ROW("locks", false, true, run_locks, ASH_SITE_NEEDS_LOOK, false),
     {NULL, false, false, NULL, 0},
 };

@@ -166,8 +166,8 @@ static void run_unshare(ash_api_call *c)
 }
 
 const ash_api_verb ash__api_shares[] = {
-    ASH_API_ROW("share", true, true, run_share, ASH_SITE_NEEDS_SHARE),
-    ASH_API_ROW("shares", false, true, run_shares, ASH_SITE_NEEDS_SHARES),
-    ASH_API_ROW("unshare", true, false, run_unshare, ASH_SITE_NEEDS_UNSHARE),
+    ASH_API_ROW("share", true, true, run_share, ASH_SITE_NEEDS_SHARE, true),
+    ASH_API_ROW("shares", false, true, run_shares, ASH_SITE_NEEDS_SHARES, true),
+    ASH_API_ROW("unshare", true, false, run_unshare, ASH_SITE_NEEDS_UNSHARE, true),
     {NULL, false, false, NULL, 0},
 };

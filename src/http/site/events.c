@@ -71,28 +71,33 @@ static void append_event(const hub *h, const ash_tree_event *e, ash_buffer *out)
     ash__free(path);
 }
 
+static bool may_look_into(const hub *h, const ash_op *op, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *above = ash__strndup(path, slash > path ? (size_t)(slash - path) : 1);
+    int rc = ash_tree_allows(h->mount->tree, above, op->principal, ASH_TREE_READ | ASH_TREE_ENTER,
+                             NULL, NULL);
+    ash__free(above);
+    return rc == 0;
+}
+
+/* Under a folder that they may not look into, users are not told of anything. */
+static bool may_know(const hub *h, const feed *f, const ash_tree_event *e)
+{
+    const ash_op *op = f->x->op;
+    return op == NULL || e == NULL || may_look_into(h, op, e->path) ||
+           (e->from != NULL && may_look_into(h, op, e->from));
+}
+
 /* What somebody may see of an event; false: that something happened, and no more.  What is gone has
  * no access list that could be asked. */
 static bool may_see(const hub *h, const feed *f, const ash_tree_event *e)
 {
     const ash_op *op = f->x->op;
-    return op == NULL || (e->kind != ASH_TREE_MOVED && e->kind != ASH_TREE_DELETED &&
+    return op == NULL || (e->kind != ASH_TREE_DELETED &&
                           ash_tree_allows(h->mount->tree, e->path, op->principal, ASH_TREE_READ,
-                                          NULL, NULL) == 0);
-}
-
-/* Under a folder that he may not look into, a user is not told of anything. */
-static bool may_know(const hub *h, const feed *f, const ash_tree_event *e)
-{
-    const ash_op *op = f->x->op;
-    if (op == NULL || e == NULL)
-        return true;
-    const char *slash = strrchr(e->path, '/');
-    char *above = ash__strndup(e->path, slash > e->path ? (size_t)(slash - e->path) : 1);
-    int rc = ash_tree_allows(h->mount->tree, above, op->principal, ASH_TREE_READ | ASH_TREE_ENTER,
-                             NULL, NULL);
-    ash__free(above);
-    return rc == 0;
+                                          NULL, NULL) == 0 &&
+                          (e->from == NULL || may_look_into(h, op, e->from)));
 }
 
 static void tell(hub *h, const ash_tree_event *e)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/date.h"
+#include "http/gate/session.h"
 #include "http/json.h"
 #include "http/site/rows.h"
 #include "http/site/state.h"
@@ -18,6 +19,7 @@ typedef struct page {
     ash_rows rows;
     bool is_first; /* of several, or all */
     ash_buffer out;
+    const char *user; /* who signed in by the form; or NULL */
 } page;
 
 void ash__site_page_fields(ash_exchange *x)
@@ -245,6 +247,12 @@ static void add_foot(page *p)
     add_link(p, "/trash", "/", "\">the trash");
     ash__buffer_append_text(&p->out, "; the folder as it was ");
     add_past(p);
+    if (p->user != NULL) {
+        ash__buffer_append_text(&p->out, "<form method=\"post\" action=\"" ASH_SITE_RESERVED
+                                         "/logout\"><button>Sign out <bdi>");
+        ash__html_text(&p->out, p->user);
+        ash__buffer_append_text(&p->out, "</bdi></button></form>");
+    }
     ash__buffer_append_text(&p->out, "</footer></body></html>\n");
 }
 
@@ -294,7 +302,7 @@ static void answer_folder(page *p, ash_exchange *x)
 
 void ash__site_page(ash_site *site, const ash_site_mount *m, ash_exchange *x, const char *path)
 {
-    page p = {.mount = m, .path = path};
+    page p = {.mount = m, .path = path, .user = ash__gate_session_of(x)};
     ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
     (void)site;

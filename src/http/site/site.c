@@ -304,7 +304,8 @@ static void begin(ash_exchange *x)
 {
     ash_site *s = x->service;
     const char *path = x->target.path, *in_tree = NULL;
-    if (ash__site_refuse_stranger(s, x) || !ash__gate_enter(s->gate, x))
+    if (ash__site_refuse_stranger(s, x) || !ash__gate_enter(s->gate, x) ||
+        ash__site_refuse_outside(x))
         return;
     if (path == NULL) {
         begin_star(s, x);

@@ -14,7 +14,9 @@
  *     /.ashlar/versions/PATH/…        versions as a read-only folder
  *     /.ashlar/trash/…                what was deleted, likewise
  *     /.ashlar/at/TIME/PATH           a tree as it was, likewise
+ *     /.ashlar/tokens/…               tokens of whoever asks
  *     /.ashlar/share/TOKEN/…          what somebody shared, for whoever has the link
+ *     /.ashlar/login, /.ashlar/logout       for browsers, where the server asks who they are
  *     /.ashlar/health, /.ashlar/metrics     also as /health and /metrics, where no tree has such a
  *                                           name
  *

@@ -60,6 +60,11 @@ bool ash__site_may(const ash_site *site, const ash_exchange *x, ash_site_need ne
 /* true: x is answered, with 401 or 403. */
 bool ash__site_refuse_need(const ash_site *site, ash_exchange *x, ash_site_need need);
 
+/* By a token that is held to a path: is that one in it? */
+bool ash__site_is_within(const ash_exchange *x, const char *path);
+/* What leads elsewhere; true: x is answered. */
+bool ash__site_refuse_outside(ash_exchange *x);
+
 /* Refuses whoever calls this server by a name that is not its own, and changes that another site's
  * page asks for; true: x is answered (origin.c). */
 bool ash__site_refuse_stranger(const ash_site *site, ash_exchange *x);
@@ -78,6 +83,8 @@ void ash__site_answer_look(ash_exchange *x, const char *path, const ash_error *e
 /* To the same address with a '/' at its end, so that what is said relative to it is in the folder. */
 void ash__site_redirect_to_folder(ash_exchange *x);
 
+/* A browser that has not signed in is led to the form; true: x is answered (login.c). */
+bool ash__site_lead_to_login(ash_exchange *x);
 /* Where a part of the page is, with its digest. */
 void ash__site_asset_href(ash_buffer *out, const char *name);
 /* "1.2 MB". */
@@ -95,6 +102,8 @@ void ash__site_page(ash_site *site, const ash_site_mount *m, ash_exchange *x, co
 /* ---- parts below the reserved name; rest: what stands behind their own, "" or "/…" ---- */
 
 void ash__site_health(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_login(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_logout(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_metrics(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_assets(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_api(ash_site *site, ash_exchange *x, const char *rest);
@@ -103,6 +112,7 @@ void ash__site_archive(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_events(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_uploads(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_versions(ash_site *site, ash_exchange *x, const char *rest);
+void ash__site_tokens(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_trash(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_share(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
@@ -115,10 +125,13 @@ void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
     X("at", ASH_SITE_NEEDS_BY_METHOD, ash__site_at)               \
     X("events", ASH_SITE_NEEDS_LOOK, ash__site_events)            \
     X("health", ASH_SITE_NEEDS_NOTHING, ash__site_health)         \
+    X("login", ASH_SITE_NEEDS_NOTHING, ash__site_login)           \
+    X("logout", ASH_SITE_NEEDS_NOTHING, ash__site_logout)         \
     X("metrics", ASH_SITE_NEEDS_MONITOR, ash__site_metrics)       \
     X("openapi.json", ASH_SITE_NEEDS_NAME, ash__site_openapi)     \
     X("share", ASH_SITE_NEEDS_NOTHING, ash__site_share)           \
     X("trash", ASH_SITE_NEEDS_BY_METHOD, ash__site_trash)         \
+    X("tokens", ASH_SITE_NEEDS_NAME, ash__site_tokens)            \
     X("tree", ASH_SITE_NEEDS_NAME, ash__site_api)                 \
     X("uploads", ASH_SITE_NEEDS_CHANGE, ash__site_uploads)        \
     X("versions", ASH_SITE_NEEDS_BY_METHOD, ash__site_versions)

@@ -183,6 +183,23 @@ static int configure(natsOptions *opts, const ash_nats_address *a, ash_js *js, a
     return s == NATS_OK ? 0 : ash__js_fail_status(s, "to prepare", err);
 }
 
+/* What it means to whoever wrote the address. */
+static int fail_to_connect(natsStatus status, ash_error *err)
+{
+    const char *advice = NULL;
+    if (status == NATS_CONNECTION_AUTH_FAILED)
+        advice = "not let in: user, password, token, key or credentials are not what it knows";
+    else if (status == NATS_SECURE_CONNECTION_REQUIRED)
+        advice = "the server wants TLS: tls://";
+    else if (status == NATS_SECURE_CONNECTION_WANTED)
+        advice = "the server has no TLS, which the address asks for";
+    else if (status == NATS_SSL_ERROR)
+        advice = "TLS failed: the certificate is of another host or by nobody who is trusted "
+                 "(tls_ca=FILE), or the server wants one (tls_cert=FILE, tls_key=FILE)";
+    int rc = ash__js_fail_status(status, "to connect", err);
+    return advice != NULL ? ash__fail(err, rc, "NATS, to connect: %s", advice) : rc;
+}
+
 int ash__js_connect(const ash_nats_address *address, int64_t timeout_ms, ash_js **out,
                     ash_error *err)
 {
@@ -199,7 +216,7 @@ int ash__js_connect(const ash_nats_address *address, int64_t timeout_ms, ash_js 
                                       : ash__strdup("$JS.API");
     if (rc == 0) {
         s = natsConnection_Connect(&js->nc, opts);
-        rc = s == NATS_OK ? 0 : ash__js_fail_status(s, "to connect", err);
+        rc = s == NATS_OK ? 0 : fail_to_connect(s, err);
     }
     natsOptions_Destroy(opts);
     if (rc == 0)

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "store/mongo/address.h"
 #include "store/mongo/driver.h"
 #include "store/mongo/replay.h"
 #include "store/reach.h"
@@ -88,20 +89,18 @@ static const ash_store_ops mongo_ops = {
     .maintain = ash__mongo_maintain,
 };
 
-static mongoc_uri_t *parse_uri(const char *text, bool served, int64_t busy_ms, ash_error *err)
+static int parse_uri(const char *text, bool served, int64_t busy_ms, mongoc_uri_t **out,
+                     ash_error *err)
 {
-    bson_error_t error = {0};
-    mongoc_uri_t *uri;
     char *own = NULL;
 
     if (served)
         own = ash__sprintf("mongodb://%s/?directConnection=true", text + strlen(ASH_REACH_SCHEME));
-    uri = mongoc_uri_new_with_error(served ? own : text, &error);
+    int rc = ash__mongo_address(served ? own : text, out, err);
+    mongoc_uri_t *uri = *out;
     ash__free(own);
-    if (uri == NULL) {
-        ash__fail(err, ASH_EINVAL, "store URI does not parse: %s", error.message);
-        return NULL;
-    }
+    if (rc != 0)
+        return rc;
     if (!mongoc_uri_has_option(uri, MONGOC_URI_WAITQUEUETIMEOUTMS))
         /* The driver would wait for a free connection without end. */
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_WAITQUEUETIMEOUTMS, DEFAULT_WAIT_QUEUE_MS);
@@ -114,7 +113,7 @@ static mongoc_uri_t *parse_uri(const char *text, bool served, int64_t busy_ms, a
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, wait_ms);
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, SERVED_SOCKET_MS);
     }
-    return uri;
+    return 0;
 }
 
 static int read_uri(ash_mongo_store *s, const mongoc_uri_t *uri, char **db, ash_error *err)
@@ -213,9 +212,9 @@ static int mongo_open(const char *text, const ash_store_options *opts, ash_store
     int rc;
 
     ash__mongo_init();
-    uri = parse_uri(text, served, opts->busy_timeout_ms, err);
-    if (uri == NULL)
-        return ASH_EINVAL;
+    rc = parse_uri(text, served, opts->busy_timeout_ms, &uri, err);
+    if (rc != 0)
+        return rc;
     s = ash__new(ash_mongo_store);
     s->base.ops = &mongo_ops;
     ash__mongo_limits_init(&s->limits);
@@ -234,6 +233,8 @@ static int mongo_open(const char *text, const ash_store_options *opts, ash_store
         mongoc_client_pool_set_error_api(s->pool, MONGOC_ERROR_API_VERSION_2);
         rc = reach_deployment(s, err);
     }
+    if (rc != 0 && !served)
+        ash__mongo_advise(uri, err);
     mongoc_client_destroy(first);
     mongoc_uri_destroy(uri);
     if (rc != 0)

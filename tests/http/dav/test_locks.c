@@ -3,6 +3,7 @@
 #include "share.h"
 
 #include "base/clock.h"
+#include "http/dav/locks.h"
 
 #include <ashlar/lock.h>
 #include <stdio.h>
@@ -260,6 +261,41 @@ static void test_if(void **state)
     ash__free(etag);
 }
 
+/* As if so many had locked it: copies of one lock's document. */
+static void add_locks(share *s, size_t n)
+{
+    ash_collection *c = NULL;
+    bson_t one, filter = BSON_INITIALIZER;
+    ash_error *err = &s->f->err;
+    assert_ok(ash_collection_new(s->f->store, NULL, "v7files.webdav", &c, err), err);
+    assert_ok(ash_collection_find_one(c, &filter, NULL, &one, err), err);
+    for (size_t i = 0; i < n; i++) {
+        char token[ASH_DAV_TOKEN_BYTES];
+        bson_t doc = BSON_INITIALIZER;
+        snprintf(token, sizeof token, "urn:uuid:00000000-0000-4000-8000-%012zx", i);
+        BSON_APPEND_UTF8(&doc, "_id", token);
+        bson_copy_to_excluding_noinit(&one, &doc, "_id", NULL);
+        assert_ok(ash_collection_insert_one(c, &doc, NULL, err), err);
+        bson_destroy(&doc);
+    }
+    bson_destroy(&one);
+    bson_destroy(&filter);
+    ash_collection_free(c);
+}
+
+/* Nobody fills the store with them.  Who is refused made no file; a place that is free is taken. */
+static void test_how_many(void **state)
+{
+    share *s = *state;
+    share_lock(s, "/held", NULL, SHARE_SHARED, 201);
+    add_locks(s, ASH_DAV_MAX_LOCKS - 2);
+    share_key last = share_lock(s, "/last", NULL, SHARE_EXCLUSIVE, 201);
+    share_lock(s, "/more", NULL, SHARE_EXCLUSIVE, 507);
+    share_expect(s, "GET /more", NULL, NULL, 404);
+    share_expect(s, "UNLOCK /last", last.unlock, NULL, 204);
+    share_lock(s, "/more", NULL, SHARE_EXCLUSIVE, 201);
+}
+
 /* Where there are many locks only those are looked at that can stand in the way. */
 static int setup_beside_others(void **state)
 {
@@ -297,6 +333,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ALONE(test_keeps_others_out),
+        ALONE(test_how_many),
         ALONE(test_what_is_not_there),
         ALONE(test_all_below),
         ALONE(test_shared),

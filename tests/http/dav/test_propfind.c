@@ -10,7 +10,7 @@
 
 #define ASK(props)                                                                                 \
     "<propfind xmlns=\"DAV:\" xmlns:O=\"http://owncloud.org/ns\"><prop>" props "</prop></"         \
-                                                                               "propfind>"
+    "propfind>"
 
 static visit *ask(share *s, const char *path, const char *fields, const char *body)
 {
@@ -132,6 +132,18 @@ static void test_refused(void **state)
     char *large = ash__sprintf(ASK("%*s<getetag/>"), 70000, "");
     share_expect(s, "PROPFIND /", "Depth: 0\n", large, 413);
     ash__free(large);
+    /* Deep or wide, it is refused before it costs anything. */
+    ash_buffer deep = ASH_BUFFER_INIT;
+    for (int i = 0; i < 1000; i++)
+        ash__buffer_append_text(&deep, "<a xmlns=\"DAV:\">");
+    share_expect(s, "PROPFIND /", "Depth: 0\n", ash__buffer_text(&deep), 400);
+    deep.len = 0;
+    ash__buffer_append_text(&deep, "<propfind xmlns=\"DAV:\"><prop>");
+    for (int i = 0; i < 5000; i++)
+        ash__buffer_append_text(&deep, "<a/>");
+    ash__buffer_append_text(&deep, "</prop></propfind>");
+    share_expect(s, "PROPFIND /", "Depth: 0\n", ash__buffer_text(&deep), 400);
+    ash__buffer_release(&deep);
     /* Litmus and others name no type, or another. */
     share_expect(s, "PROPFIND /", "Depth: 0\nContent-Type: application/x-www-form-urlencoded\n",
                  ASK("<getetag/>"), 207);
@@ -142,11 +154,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(properties_of_sync_clients),
-        T(room),
-        T(names_as_they_were_sent),
-        T(a_folder_without_its_slash),
-        T(refused),
+        T(properties_of_sync_clients), T(room),    T(names_as_they_were_sent),
+        T(a_folder_without_its_slash), T(refused),
     };
     return cmocka_run_group_tests_name("http-dav-propfind", tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
 #define _GNU_SOURCE /* memmem */
 #include "hosted.h"
 
+#include "base/clock.h"
+
 #include <string.h>
 
 /* Who may see and change what of a tree, by its access lists, on every road through the door. */
@@ -270,14 +272,53 @@ static void test_who_changed_it_is_told(void **state)
     visit_free(v);
 }
 
-/* ---- other roads ---- */
+/* Until the stream has the text in it, at most some seconds. */
+static void read_until(visit *v, const char *text)
+{
+    for (int ms = 0; memmem(v->body.data, v->body.len, text, strlen(text)) == NULL; ms += 20) {
+        if (ms > 20000)
+            fail_msg("no %s in %s", text, ash__buffer_text(&v->body));
+        ash__clock_sleep_ms(20);
+        visit_read(v);
+    }
+}
 
-static void test_contents_are_not_read_as_a_bucket(void **state)
+static void test_events_are_of_what_may_be_seen(void **state)
 {
     hosted *h = *state;
-    /* The site of these tests has no buckets; what is not there needs a name, too. */
-    expect(h, NULL, "GET /.ashlar/buckets/test/v7.fs", NULL, NULL, 401);
+    visit *bobs = as(h, bob, "GET /.ashlar/events/", NULL, NULL);
+    visit *anns = as(h, ann, "GET /.ashlar/events/", NULL, NULL);
+    read_until(bobs, "event: open");
+    read_until(anns, "event: open");
+    /* Both listen once they are told of something. */
+    char line[40];
+    for (int i = 0; memmem(bobs->body.data, bobs->body.len, "open/b", 6) == NULL; i++) {
+        assert_true(i < 200);
+        snprintf(line, sizeof line, "PUT /open/b%d", i);
+        expect(h, bob, line, NULL, "x", 201);
+        ash__clock_sleep_ms(50);
+        visit_read(bobs);
+    }
+    expect(h, ann, "PUT /closed/new", NULL, "x", 201);
+    read_until(anns, "/closed/new");
+    expect(h, ann, "MOVE /closed/new", "Destination: /closed/newer\n", NULL, 201);
+    read_until(anns, "\"from\":\"/closed/new\"");
+    expect(h, ann, "DELETE /closed/newer", NULL, NULL, 204);
+    read_until(anns, "event: reload");
+    /* Of a name that he may not see in a folder that he may, bob is told that something happened. */
+    assert_null(memmem(bobs->body.data, bobs->body.len, "reload", 6));
+    expect(h, ann, "PUT /secret.txt", NULL, "x", 204);
+    read_until(anns, "/secret.txt");
+    read_until(bobs, "event: reload");
+    expect(h, ann, "PUT /open/last", NULL, "x", 201);
+    read_until(bobs, "/open/last");
+    assert_null(memmem(bobs->body.data, bobs->body.len, "closed", 6));
+    assert_null(memmem(bobs->body.data, bobs->body.len, "secret", 6));
+    visit_free(bobs);
+    visit_free(anns);
 }
+
+/* ---- other roads ---- */
 
 static void test_links_ask_nobody(void **state)
 {
@@ -340,7 +381,7 @@ int main(void)
         RULES(test_readers_do_not_write),
         RULES(test_a_folder_goes_as_a_whole_or_not),
         RULES(test_who_changed_it_is_told),
-        RULES(test_contents_are_not_read_as_a_bucket),
+        RULES(test_events_are_of_what_may_be_seen),
         RULES(test_links_ask_nobody),
         RULES(test_roles_of_other_databases_are_not_meant),
     };

@@ -106,6 +106,30 @@ static void test_who_is_not_there_is_not_told_apart(void **state)
     visit_free(none);
 }
 
+/* The shortest of some. */
+static int64_t ask_for_us(hosted *h, const char *as)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 4; i++) {
+        int64_t begun = ash__clock_us();
+        hosted_expect_as(h, as, "GET /", NULL, 401);
+        int64_t took = ash__clock_us() - begun;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+static void test_who_is_not_there_takes_as_long(void **state)
+{
+    hosted *h = *state;
+    hosted_add_user(h, "ann", "pencil", READS);
+    int64_t wrong = ask_for_us(h, "ann:x"), none = ask_for_us(h, "bob:x");
+    /* Without the work it would be a hundredth. */
+    if (none < wrong / 3)
+        fail_msg("%lld us for a wrong password, %lld for nobody", (long long)wrong,
+                 (long long)none);
+}
+
 static void test_passwords_go_over_no_open_network(void **state)
 {
     hosted *h = *state;
@@ -220,6 +244,9 @@ static const struct {
     {"GET /.ashlar/health", NULL, NULL, EVERYBODY},
     {"GET /.ashlar/assets/page.css", NULL, NULL, EVERYBODY},
     {"GET /.ashlar/share/0123456789abcdef0123456789abcdef01234567", NULL, NULL, EVERYBODY},
+    {"GET /.ashlar/login", NULL, NULL, EVERYBODY},
+    {"POST /.ashlar/logout", NULL, NULL, EVERYBODY},
+    {"GET /.ashlar/tokens", NULL, NULL, NAMED},
     {"GET /.ashlar/metrics", NULL, NULL, WATCHING},
     {"GET /.ashlar/openapi.json", NULL, NULL, NAMED},
     {"GET /.ashlar/nothing", NULL, NULL, NAMED},
@@ -406,6 +433,7 @@ int main(void)
         HOSTED(test_names_of_other_databases),
         HOSTED(test_what_is_no_authorization),
         HOSTED(test_who_is_not_there_is_not_told_apart),
+        HOSTED(test_who_is_not_there_takes_as_long),
         HOSTED(test_passwords_go_over_no_open_network),
         HOSTED(test_scripts_are_asked_without_a_box),
         HOSTED(test_what_was_taken_is_gone),

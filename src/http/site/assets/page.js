@@ -44,6 +44,7 @@ async function call(name, parameters, post) {
   const url = reserved + '/tree/' + name;
   const answer = await fetch(post ? url : url + '?' + new URLSearchParams(parameters), post ?
     {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(parameters)} : {});
+  if (answer.status === 401) location.reload();
   const data = await answer.json();
   if (!answer.ok) throw new Error(data.error?.text ?? answer.statusText);
   return data;

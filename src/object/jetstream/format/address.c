@@ -167,6 +167,8 @@ int ash__nats_address_parse(const char *uri, ash_nats_address *out, ash_error *e
     int rc = take_servers(out, uri, end, err);
     if (rc == 0 && options != NULL)
         rc = take_options(out, options + 1, err);
+    if (rc == 0 && (out->tls_cert == NULL) != (out->tls_key == NULL))
+        rc = ash__fail(err, ASH_EINVAL, "tls_cert and tls_key of a NATS address go together");
     return rc;
 }
 

@@ -8,7 +8,7 @@
  *
  * tls:// asks for TLS.  A USER without a password is a token.  User, password and values are
  * percent-decoded.  Options: creds=FILE (credentials), nkey=FILE (an NKey's seed), tls_ca=FILE,
- * tls_cert=FILE and tls_key=FILE, domain=NAME (of JetStream).
+ * tls_cert=FILE and tls_key=FILE (both or neither), domain=NAME (of JetStream).
  *
  * Errors never repeat what may be secret. */
 
