@@ -1,0 +1,155 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# TLS on both doors: pymongo with passwords and with certificates, curl, sslscan, and what breaks off in the midst of a handshake.
+# usage: ASHLAR=… tls.sh
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+python=/usr/bin/python3
+[ -x $python ] || python=python3
+pki=$scratch/pki
+
+# An authority of that name.
+authority() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/O=Example/CN=$1" \
+        -keyout "$pki/$1.key" -out "$pki/$1.pem" 2>/dev/null
+}
+
+# certificate NAME SUBJECT AUTHORITY EXTENSION: with its key in one file
+certificate() {
+    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "$2" -utf8 -keyout "$pki/$1.key" -out "$pki/$1.csr" 2>/dev/null
+    echo "$4" >"$pki/$1.ext"
+    openssl x509 -req -in "$pki/$1.csr" -CA "$pki/$3.pem" -CAkey "$pki/$3.key" -CAcreateserial -days 2 -extfile "$pki/$1.ext" \
+        -out "$pki/$1.crt" 2>/dev/null
+    cat "$pki/$1.crt" "$pki/$1.key" >"$pki/$1.pem"
+}
+
+mkdir "$pki"
+authority ca && authority stranger || exit 1
+certificate server /O=Example/CN=localhost ca 'subjectAltName=DNS:localhost,IP:127.0.0.1' || exit 1
+certificate ann '/O=Example/OU=a, b \+ c/CN=Änne' ca 'extendedKeyUsage=clientAuth' || exit 1
+certificate nobody /O=Example/CN=nobody ca 'extendedKeyUsage=clientAuth' || exit 1
+certificate forged '/O=Example/OU=a, b \+ c/CN=Änne' stranger 'extendedKeyUsage=clientAuth' || exit 1
+subject=$(openssl x509 -in "$pki/ann.pem" -noout -subject -nameopt RFC2253 | sed 's/^subject=//')
+
+# serve_tls STORE [ARGS…]: also sets $http, host and port of HTTP's door
+serve_tls() {
+    store=$1
+    shift
+    start_server "$store" --http 127.0.0.1:0 --tls-certificate "$pki/server.pem" --tls-ca "$pki/ca.pem" "$@" || return 1
+    tries=0
+    until http=$(sed -n 's|^https://\([^/]*\)/.*|\1|p' "$scratch/server.out" | grep .); do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || return 1
+        sleep 0.1
+    done
+}
+
+python_case() { timeout 120 $python "$here/tls.py" "$server_address" "$pki" "$1" "${2-}"; }
+
+echo pencil | "$ASHLAR" -s "$scratch/store" user add root --role root || exit 1
+"$ASHLAR" -s "$scratch/store" user add --external "$subject" --role readWrite@files || exit 1
+
+case_passwords_over_tls() {
+    serve_tls "$scratch/store"
+    python_case passwords
+    stop_server
+    fails grep -q pencil "$scratch/server.err"
+}
+
+case_certificates_sign_in() {
+    serve_tls "$scratch/store"
+    python_case certificates "$subject"
+    stop_server
+    # Who was refused, in a spelling that a user can be made by.
+    grep -q 'could not sign in as "CN=nobody,O=Example": there is no such user of $external' "$scratch/server.err"
+}
+
+case_certificates_that_are_required() {
+    serve_tls "$scratch/store" --tls-clients require
+    python_case required "$subject"
+    stop_server
+}
+
+case_curl() {
+    serve_tls "$scratch/open"
+    echo hello >"$scratch/hello"
+    curl -sS -f --cacert "$pki/ca.pem" -T "$scratch/hello" "https://$http/hello"
+    curl -sS -f --cacert "$pki/ca.pem" "https://$http/hello" | cmp - "$scratch/hello"
+    # The file is large enough that it would be sent past us.
+    head -c 8000000 /dev/urandom >"$scratch/large"
+    curl -sS -f --cacert "$pki/ca.pem" -T "$scratch/large" "https://$http/large"
+    for version in 1.2 1.3; do
+        curl -sS -f --cacert "$pki/ca.pem" --tlsv$version --tls-max $version "https://$http/large" | cmp - "$scratch/large"
+    done
+    curl -sS -f --cacert "$pki/ca.pem" -r 1000000-1000009 "https://$http/large" | wc -c | grep -qx 10
+    fails curl -sS --cacert "$pki/stranger.pem" "https://$http/hello" 2>/dev/null
+    fails curl -sS --cacert "$pki/ca.pem" --ciphers DEFAULT@SECLEVEL=0 --tls-max 1.1 "https://$http/hello" 2>/dev/null
+    stop_server
+}
+
+case_another_certificate_by_sighup() {
+    cp "$pki/server.pem" "$scratch/changing.pem"
+    start_server "$scratch/open" --tls-certificate "$scratch/changing.pem"
+    shown() { openssl s_client -connect "$server_address" </dev/null 2>/dev/null | openssl x509 -noout -fingerprint; }
+    first=$(shown)
+    certificate second /O=Example/CN=second ca 'subjectAltName=DNS:localhost'
+    echo rubbish >"$scratch/changing.pem"
+    kill -HUP $server_pid
+    sleep 0.5
+    [ "$(shown)" = "$first" ]
+    cp "$pki/second.pem" "$scratch/changing.pem"
+    kill -HUP $server_pid
+    tries=0
+    while [ "$(shown)" = "$first" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ]
+        sleep 0.1
+    done
+    stop_server
+}
+
+# What sslscan says of one door.
+judge() {
+    sslscan --no-colour --show-certificate "$1" >"$scratch/scan" || return 1
+    grep -q 'TLSv1.3 *enabled' "$scratch/scan"
+    grep -q 'TLSv1.2 *enabled' "$scratch/scan"
+    for old in SSLv2 SSLv3 TLSv1.0 TLSv1.1; do
+        grep -q "$old *disabled" "$scratch/scan"
+    done
+    fails grep -q 'Compression enabled' "$scratch/scan"
+    grep -q 'Session renegotiation not supported' "$scratch/scan"
+    fails grep -q '[^t] vulnerable to heartbleed' "$scratch/scan"
+    # Each has forward secrecy and is authenticated.
+    grep -E '^ *(Preferred|Accepted) ' "$scratch/scan" >"$scratch/ciphers"
+    [ -s "$scratch/ciphers" ]
+    fails grep -vE 'TLS_(AES|CHACHA20)_.*|ECDHE-[A-Z0-9]*-?(AES|CHACHA20)[A-Z0-9-]*(GCM|POLY1305)' "$scratch/ciphers"
+    fails grep -E 'RC4|3DES|CBC3|NULL|EXP|anon|MD5' "$scratch/ciphers"
+}
+
+case_sslscan() {
+    command -v sslscan >/dev/null || skip 'no sslscan'
+    serve_tls "$scratch/open"
+    judge "$server_address"
+    judge "$http"
+    stop_server
+}
+
+case_renegotiation_is_refused() {
+    serve_tls "$scratch/open"
+    for door in $server_address $http; do
+        (sleep 1; echo R; sleep 2) | timeout 10 openssl s_client -connect "$door" -tls1_2 >"$scratch/again" 2>&1 || true
+        grep -q RENEGOTIATING "$scratch/again"
+        grep -Eiq 'no renegotiation|alert|error' "$scratch/again"
+    done
+    stop_server
+}
+
+# Beside a good client: half a greeting and silence, garbage, huge records, two hundred that never finish.
+case_handshakes_that_break_off() {
+    serve_tls "$scratch/open"
+    python_case broken "$http"
+    kill -0 $server_pid
+    stop_server
+}
+
+run_cases
