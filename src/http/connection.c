@@ -184,9 +184,11 @@ static void new_request(ash_http_connection *c, size_t bytes)
     r->head.target = "-";
     r->x = (ash_exchange){.head = &r->head,
                           .remote = c->peer.remote,
+                          .local = c->peer.local,
                           .id = r->id,
                           .method = "-",
                           .service = s->ctx,
+                          .is_secure = c->peer.stream.is_private,
                           .is_private = is_local(&c->peer) || c->peer.stream.is_private,
                           .wake = wake,
                           .wake_ctx = &c->peer};

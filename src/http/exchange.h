@@ -49,6 +49,7 @@ struct ash_exchange {
     ash_http_target target;
     const char *method;  /* of head */
     const char *remote;  /* the client's address as text */
+    const char *local;   /* that it reached */
     const char *id;      /* of this request, for logs and the answer's X-Request-Id */
     int64_t body_length; /* announced; 0: none; -1: not known beforehand */
     bool is_head;

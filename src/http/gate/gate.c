@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "http/gate/visitor.h"
+#include "user/origin.h"
 
 #include <openssl/crypto.h>
 #include <string.h>
@@ -103,6 +104,8 @@ void ash__gate_refuse(ash_exchange *x)
 
 /* ---- entering ---- */
 
+static const char wrong[] = "no user has this name and password, or this token";
+
 static void dismiss(ash_exchange *x)
 {
     ash_coming *c = x->visitor;
@@ -115,8 +118,15 @@ static void dismiss(ash_exchange *x)
     x->visitor = NULL;
 }
 
+/* From where it may not come, the right password is a wrong one. */
 static bool come_in(ash_exchange *x, ash_coming *c, ash_visitor *v)
 {
+    if (v->user != NULL &&
+        !ash__origins_admit(ash__doc_from_bson(&v->origins), x->remote, x->local)) {
+        ash__visitor_release(v);
+        challenge(x, wrong);
+        return false;
+    }
     c->visitor = v;
     x->op = &v->op;
     return true;
@@ -130,7 +140,7 @@ static bool decide(ash_exchange *x, ash_coming *c, int rc, ash_visitor *v, const
     if (rc == 0)
         return come_in(x, c, v);
     if (rc == ASH_EACCES)
-        challenge(x, "no user has this name and password, or this token");
+        challenge(x, wrong);
     else if (rc != ASH_EBUSY)
         ash__answer_error(x, err);
     return false;

@@ -15,6 +15,7 @@ static ash_visitor *new_visitor(void)
     v->op = (ash_op)ASH_OP_INIT;
     v->op.principal = &v->principal;
     bson_init(&v->roles);
+    bson_init(&v->origins);
     return v;
 }
 
@@ -37,6 +38,7 @@ void ash__visitor_release(ash_visitor *v)
     ash__free(v->db);
     OPENSSL_cleanse(&v->credential, sizeof v->credential);
     bson_destroy(&v->roles);
+    bson_destroy(&v->origins);
     ash__privileges_release(&v->privileges);
     ash__free(v);
 }
@@ -69,6 +71,9 @@ int ash__visitor_find(ash_users *users, const char *user, const char *db, ash_vi
     v->principal.db = v->db;
     v->principal.roles = &v->roles;
     read_user_id(ash__doc_from_bson(&doc), v->user_id);
+    bson_iter_t at;
+    if (bson_iter_init_find(&at, &doc, "authenticationRestrictions"))
+        bson_append_iter(&v->origins, NULL, 0, &at);
     bson_destroy(&v->roles);
     rc = ash__user_near_roles(users, ash__doc_from_bson(&doc), &v->privileges, &v->roles, err);
     bson_destroy(&doc);

@@ -21,6 +21,7 @@ typedef struct ash_visitor {
     uint8_t user_id[16];
     ash_scram_credential credential; /* that the password fitted */
     bson_t roles; /* array of {role, db}, inherited ones too, of admin and the default database */
+    bson_t origins; /* from where it may sign in: that part of its document */
     ash_privileges privileges;
     ash_principal principal;
     ash_op op;

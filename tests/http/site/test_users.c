@@ -70,6 +70,36 @@ static void test_names_of_other_databases(void **state)
                      "GET /", NULL, 200);
 }
 
+/* authenticationRestrictions hold here, too, and tell nobody that the password was right. */
+static void test_from_where_one_may_come(void **state)
+{
+    hosted *h = *state;
+    static const struct {
+        const char *origins;
+        int status;
+    } rows[] = {
+        {"{\"0\": {\"clientSource\": [\"192.0.2.0/24\"]}}", 401},
+        {"{\"0\": {\"clientSource\": [\"127.0.0.0/8\"]}}", 200},
+        {"{\"0\": {\"serverAddress\": [\"192.0.2.1\"]}}", 401},
+        {"{}", 200},
+    };
+    hosted_add_user(h, "ann", "pencil", READS);
+    hosted_expect_as(h, "ann:pencil", "GET /", NULL, 200);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++) {
+        ash_user_id id = {&ash__user_kind, "ann", "admin"};
+        bson_t *doc = bson_new_from_json((const uint8_t *)rows[i].origins, -1, NULL);
+        ash_doc origins = ash__doc_from_bson(doc);
+        ash_user_change change = {.origins = &origins};
+        assert_ok(ash__user_update(&h->users, &id, &change, &h->f->err), &h->f->err);
+        ash__users_changed();
+        visit *v = hosted_ask_as(h, "ann:pencil", "GET /", NULL, NULL);
+        if (v->status != rows[i].status)
+            fail_msg("%s: %d", rows[i].origins, v->status);
+        visit_free(v);
+        bson_destroy(doc);
+    }
+}
+
 static void expect_refusal(hosted *h, const char *fields, int status)
 {
     hosted_expect(h, "GET /", fields, NULL, status);
@@ -431,6 +461,7 @@ int main(void)
         HOSTED(test_nobody_is_asked_before_the_first_user),
         HOSTED(test_a_gate_may_ask_always),
         HOSTED(test_names_of_other_databases),
+        HOSTED(test_from_where_one_may_come),
         HOSTED(test_what_is_no_authorization),
         HOSTED(test_who_is_not_there_is_not_told_apart),
         HOSTED(test_who_is_not_there_takes_as_long),
