@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -278,6 +279,10 @@ int main(int argc, char **argv)
     atomic_store(&g.count, 0);
     usleep(ALONE_MS * 1000);
     int64_t alone = report(&g, "alone");
+    /* They would come from other machines: what they cost here is not to be the good ones' loss.
+     * On Linux it is this thread's alone. */
+    if (setpriority(PRIO_PROCESS, 0, 19) != 0)
+        return 1;
     int64_t began = now_us();
     be_bad(atoll(argv[5]));
     double seconds = (double)(now_us() - began) / 1e6;
