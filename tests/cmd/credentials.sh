@@ -98,7 +98,20 @@ case_addresses_that_do_not_parse() {
     says 2 'option "tlsCAfile2", which there is not' "mongodb://ann:s3cr3t@$address/?tls=true&tlsCAfile2=x"
     says 2 'option "authSauce", which there is not' "mongodb://ann:s3cr3t@$address/?authSauce=x"
     says 2 'it needs tls=true' "mongodb://ann:s3cr3t@$address/?authMechanism=PLAIN"
-    says 2 'does not accept a password' "mongodb://ann:s3cr3t@$address/?authMechanism=MONGODB-X509" || says 2 'does not parse' "mongodb://ann:s3cr3t@$address/?authMechanism=MONGODB-X509"
+    says 9 'does not know user' "mongodb://ann:s3cr?tls3t@$address/"
+    fails "$ASHLAR" -s "mongodb://ann:s3cr/x?tls3t@$address/" ls 2>"$scratch/err"
+    fails grep -q 's3cr\|3t' "$scratch/err"
+    # As the authentication specification's cases of connection strings have it.
+    says 2 'does not accept a password' "mongodb://ann:s3cr3t@$address/?authMechanism=MONGODB-X509"
+    says 2 'authsource of the store URI has no value' "mongodb://ann:s3cr3t@$address/files?authSource="
+    says 2 'has no value' "mongodb://$address/admin?authSource=&tls=false"
+    says 2 'requires username' "mongodb://$address/?authMechanism=SCRAM-SHA-256"
+    says 2 'requires username' "mongodb://$address/?authMechanism=SCRAM-SHA-1"
+    says 2 'requires username' "mongodb://$address/?authMechanism=PLAIN&tls=true"
+    says 2 'require ".external" authSource' "mongodb://CN%3Dann@$address/?authMechanism=MONGODB-X509&authSource=bar"
+    says 2 'does not parse' "mongodb://@$address/"
+    says 2 'does not parse' "mongodb://:@$address/"
+    says 9 'the user "ann" and no password' "mongodb://ann@$address/?authMechanism=MONGODB-AWS"
 }
 
 case_tls() {

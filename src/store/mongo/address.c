@@ -36,7 +36,8 @@ static int fail_to_parse(const char *text, const bson_error_t *error, ash_error 
     bson_error_t own = {0};
     /* Of a certificate's key. */
     bool has_other = strstr(text, "assword") != NULL || strstr(text, "ASSWORD") != NULL;
-    if (at == NULL && !has_other)
+    /* Of mechanisms it says what they take, and nothing else of the address. */
+    if ((at == NULL && !has_other) || strstr(error->message, "authentication mechanism") != NULL)
         return ash__fail(err, ASH_EINVAL, "store URI does not parse: %s", error->message);
     if (at == NULL)
         return ash__fail(err, ASH_EINVAL, "store URI does not parse");
@@ -73,20 +74,27 @@ static int check_option(const char *name, size_t len, ash_error *err)
         strncasecmp(name, "auth", 4) != 0)
         return 0;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strlen(known[i]) == len && strncasecmp(known[i], name, len) == 0)
-            return 0;
+        if (strlen(known[i]) != len || strncasecmp(known[i], name, len) != 0)
+            continue;
+        bool is_empty = name[len] != '=' || strchr("&;", name[len + 1]) != NULL;
+        return !is_empty ? 0
+                         : ash__fail(err, ASH_EINVAL, "option %s of the store URI has no value",
+                                     known[i]);
     }
     return ash__fail(err, ASH_EINVAL, "store URI has an option \"%.*s\", which there is not",
                      (int)len, name);
 }
 
+/* Of an address that parses: a password may have a '?' as it is. */
 static int check_options(const char *text, ash_error *err)
 {
-    const char *query = strchr(authority_of(text), '?');
+    const char *authority = authority_of(text);
+    const char *at = memchr(authority, '@', strcspn(authority, "/"));
+    const char *query = strchr(at != NULL ? at : authority, '?');
     int rc = 0;
-    for (const char *at = query; rc == 0 && at != NULL; at = strpbrk(at, "&;")) {
-        at++;
-        rc = check_option(at, strcspn(at, "=&;"), err);
+    for (const char *next = query; rc == 0 && next != NULL; next = strpbrk(next, "&;")) {
+        next++;
+        rc = check_option(next, strcspn(next, "=&;"), err);
     }
     return rc;
 }
@@ -102,7 +110,8 @@ static int check_user(const char *text, const mongoc_uri_t *uri, ash_error *err)
                          "store URI has two '@' before its end; one in a password is written %%40");
     bool has_password = mongoc_uri_get_password(uri) != NULL;
     bool needs_one = mechanism == NULL || strncasecmp(mechanism, "SCRAM", 5) == 0 ||
-                     strcasecmp(mechanism, "PLAIN") == 0;
+                     strcasecmp(mechanism, "PLAIN") == 0 ||
+                     strcasecmp(mechanism, "MONGODB-AWS") == 0;
     /* The driver would die of it. */
     if (user != NULL && user[0] != '\0' && !has_password && needs_one)
         return ash__fail(err, ASH_EACCES, "store URI has the user \"%s\" and no password", user);
@@ -133,12 +142,10 @@ static int check_files(const mongoc_uri_t *uri, ash_error *err)
 int ash__mongo_address(const char *text, mongoc_uri_t **out, ash_error *err)
 {
     bson_error_t error = {0};
-    int rc = check_options(text, err);
-    *out = rc == 0 ? mongoc_uri_new_with_error(text, &error) : NULL;
-    if (rc == 0 && *out == NULL)
-        rc = fail_to_parse(text, &error, err);
+    *out = mongoc_uri_new_with_error(text, &error);
+    int rc = *out != NULL ? check_user(text, *out, err) : fail_to_parse(text, &error, err);
     if (rc == 0)
-        rc = check_user(text, *out, err);
+        rc = check_options(text, err);
     if (rc == 0)
         rc = check_files(*out, err);
     if (rc != 0) {
