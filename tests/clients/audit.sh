@@ -35,6 +35,24 @@ case_the_command_is_the_owner() {
     fails grep -q pencil "$scratch/owner.log"
 }
 
+case_who_signs_in_by_http() {
+    command -v curl >/dev/null || skip 'no curl'
+    start_server "$scratch/web" --audit "$scratch/web.log" --http 127.0.0.1:0
+    echo pencil-line | "$ASHLAR" -s "$scratch/web" user add ann --role root
+    http=$(sed -n 's|^\(http://[^/]*\)/.*|\1|p' "$scratch/server.out")
+    for password in pencil-line chalk-line; do
+        curl -s -o "$scratch/page" -u "ann:$password" "$http/"
+    done
+    curl -s -o "$scratch/page" -H 'Authorization: Bearer ashlar_slate' "$http/"
+    stop_server
+    grep '"atype" : "authenticate"' "$scratch/web.log" >"$scratch/signs"
+    [ "$(wc -l <"$scratch/signs")" = 3 ]
+    sed -n 1p "$scratch/signs" | grep '"user" : "ann", "db" : "admin", "mechanism" : "PLAIN"' | grep -q '"result" : 0 }'
+    sed -n 2p "$scratch/signs" | grep '"users" : \[ *\]' | grep '"user" : "ann"' | grep -q '"result" : 18 }'
+    sed -n 3p "$scratch/signs" | grep '"mechanism" : "token"' | grep -q '"result" : 18 }'
+    fails grep -qE 'pencil|chalk|slate' "$scratch/web.log"
+}
+
 case_rotated_by_size() {
     start_server "$scratch/size" --audit "$scratch/size.log" --audit-filter writes --audit-size 1 --audit-keep 2
     $python - "$server_address" <<'EOP'

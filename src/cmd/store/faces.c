@@ -192,7 +192,7 @@ static int make_site(const ash_serving *s, http_face *f, ash_error *err)
          name != NULL && opts.host_count < ASH_SETTINGS_MAX_HOSTS;
          name = strtok_r(NULL, ",", &rest))
         hosts[opts.host_count++] = name;
-    ash_gate_options gate = {.always = s->auth, .attempts = s->attempts};
+    ash_gate_options gate = {.always = s->auth, .attempts = s->attempts, .audit = s->audit};
     int rc = ash__gate_new(s->store, &gate, &f->gate, err);
     opts.gate = f->gate;
     if (rc == 0)

@@ -29,6 +29,7 @@ int ash__gate_new(ash_store *store, const ash_gate_options *opts, ash_gate **out
     if (opts->attempts == NULL)
         g->own_attempts = ash__attempts_new();
     g->attempts = opts->attempts != NULL ? opts->attempts : g->own_attempts;
+    g->audit = opts->audit;
     g->last = &g->first;
     ash__random(g->secret, sizeof g->secret);
     ash__mutex_init(&g->lock, ASH_RANK_KEPT);

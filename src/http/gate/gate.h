@@ -36,6 +36,7 @@ enum {
 typedef struct ash_gate_options {
     bool always;                   /* ask while there are no users, too */
     struct ash_attempts *attempts; /* of all doors (user/attempts.h), borrowed; NULL: its own */
+    struct ash_audit *audit;       /* that is told who signs in (audit/audit.h); or NULL */
 } ash_gate_options;
 
 /* *out is yours: ash__gate_free(), when no exchange is left.  The store must outlive it. */

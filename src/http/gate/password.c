@@ -230,8 +230,12 @@ static int attempt(ash_gate *g, ash_coming *c, const ash_user_id *id, const char
     if (rc != 0 && rc != ASH_EACCES)
         ash__attempts_drop(g->attempts, &c->attempt);
     else if (ash__attempts_end(g->attempts, &c->attempt, rc == 0, ash__clock_ms(), &skipped) &&
-             rc != 0)
+             rc != 0) {
         log_failure(c, id->name, err->text, skipped);
+        ash__gate_tell(g, c->x, &(ash_attempt_name){id->name, id->db}, "PLAIN", true, skipped);
+    }
+    if (rc == 0)
+        ash__gate_tell(g, c->x, &(ash_attempt_name){id->name, id->db}, "PLAIN", false, 0);
     return rc;
 }
 

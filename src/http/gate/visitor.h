@@ -20,7 +20,7 @@ typedef struct ash_visitor {
     uint64_t known_at; /* ash__users_changes() when it was looked up */
     uint8_t user_id[16];
     ash_scram_credential credential; /* that the password fitted */
-    bson_t roles; /* array of {role, db}, inherited ones too, of admin and the default database */
+    bson_t roles;   /* array of {role, db}, inherited ones too, of admin and the default database */
     bson_t origins; /* from where it may sign in: that part of its document */
     ash_privileges privileges;
     ash_principal principal;
@@ -72,6 +72,7 @@ struct ash_gate {
     ash_users users;
     bool always;
     ash_attempts *attempts, *own_attempts; /* the latter: NULL, or the same */
+    struct ash_audit *audit;               /* or NULL */
     uint8_t secret[ASH_GATE_MARK_BYTES];
     _Atomic bool has_users;
     _Atomic uint64_t looked_at; /* ash__users_changes() when has_users was found; 0: never */
@@ -89,6 +90,10 @@ int ash__gate_check_password(ash_gate *gate, ash_coming *c, const char *name, co
 /* token.c: the same of a token; name: that of Basic, or "". */
 int ash__gate_check_token(ash_gate *gate, ash_coming *c, const char *name, const char *text,
                           ash_visitor **out, ash_error *err);
+/* trace.c: somebody signed in, or failed to, which happened so often besides since it was told last.
+ * mechanism: "PLAIN" (of SASL's, as Basic and the form are), or "token". */
+void ash__gate_tell(const ash_gate *g, const ash_exchange *x, const ash_attempt_name *who,
+                    const char *mechanism, bool failed, int64_t besides);
 /* session.c: who has the exchange's cookie?  ASH_ENOTFOUND: nobody. */
 bool ash__gate_has_cookie(const ash_exchange *x);
 int ash__gate_check_session(ash_gate *gate, ash_coming *c, ash_visitor **out, ash_error *err);
