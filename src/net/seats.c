@@ -30,9 +30,8 @@ struct ash_seats {
 
     ash_mutex lock; /* guards changes of what follows */
     ash_cond opened, begun;
-    atomic_int open; /* so many may sit */
-    atomic_int
-        seated; /* so many do; more than may after some were closed, until their next turn ends */
+    atomic_int open;   /* so many may sit */
+    atomic_int seated; /* so many do; more than may, until their next turn ends */
     atomic_bool stop;
 };
 

@@ -214,7 +214,7 @@ static void test_audit_audit__a_file_that_was_moved_is_made_anew(void **state)
     ash__free(moved);
 }
 
-static int errors;
+static _Atomic int errors;
 static void count_errors(void *context, ash_log_level level, const char *line)
 {
     (void)context;

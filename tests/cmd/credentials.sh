@@ -258,6 +258,27 @@ case_copies_between_two_stores_with_users() {
     stop_server
 }
 
+case_settings_show_no_password() {
+    cat >"$scratch/conf" <<TEXT
+store = mongodb://ann:s3cr3t@host/files x
+mongodb://ann:s3cr3t@host/files = 5
+mongodb://a-name-that-is-so-long-that-no-more-fits-into-eighty-bytes-of-a-message:s3cr3t@host = 5
+auth = mongodb://ann:s3cr3t@host/
+expire-every = nats://s3cr3t@host
+[nats://s3cr3t@host]
+TEXT
+    expect_status 2 "$ASHLAR" serve --config "$scratch/conf" --check-config
+    fails grep -q s3cr "$scratch/out" "$scratch/err"
+    grep -q 'auth takes yes or no' "$scratch/out"
+    expect_status 2 "$ASHLAR" --json serve --config "$scratch/conf" --check-config
+    fails grep -q s3cr "$scratch/out" "$scratch/err"
+    expect_status 2 "$ASHLAR" serve --config "$scratch/conf"
+    fails grep -q s3cr "$scratch/out" "$scratch/err"
+    echo "store = mongodb://ann:s3cr3t@127.0.0.1:1/files" >"$scratch/conf"
+    fails "$ASHLAR" -vv serve --config "$scratch/conf" >"$scratch/out" 2>&1
+    fails grep -q s3cr "$scratch/out"
+}
+
 case_the_server_keeps_no_password_in_its_log() {
     fails grep -q 's3cr3t\|crayon' "$scratch/server.err"
 }

@@ -39,6 +39,18 @@ const char *ash__cmd_uri_at(const char *authority)
     return memchr(authority, '@', len);
 }
 
+/* A text that was cut may end amid a password; what is no port is taken for one. */
+static bool find_cut(const char *text, const char *authority, span *out)
+{
+    size_t len = strcspn(authority, ":[,/? \t\r\n\"");
+    const char *from = authority + len + 1;
+    if (authority[len] != ':')
+        return false;
+    size_t rest = strcspn(from, ",/? \t\r\n\"");
+    *out = (span){(size_t)(from - text), rest};
+    return strspn(from, "0123456789") < rest;
+}
+
 /* mongodb:// has a password behind a name; a name alone is a token to NATS. */
 static bool find_password(const char *text, const char *at, span *out)
 {
@@ -47,6 +59,8 @@ static bool find_password(const char *text, const char *at, span *out)
     const char *end = authority != NULL ? ash__cmd_uri_at(authority) : NULL;
     const char *colon = end != NULL ? memchr(authority, ':', (size_t)(end - authority)) : NULL;
     const char *from = colon != NULL ? colon + 1 : authority;
+    if (authority != NULL && end == NULL)
+        return find_cut(text, authority, out);
     if (end == NULL || (colon == NULL && !is_nats))
         return false;
     *out = (span){(size_t)(from - text), (size_t)(end - from)};

@@ -48,7 +48,9 @@ static void emit_report(const ash_choices *c, bool good)
         BSON_APPEND_DOCUMENT_BEGIN(&errors, key, &e);
         if (c->file.errors[i].line > 0)
             BSON_APPEND_INT32(&e, "line", c->file.errors[i].line);
-        BSON_APPEND_UTF8(&e, "message", c->file.errors[i].text);
+        char *message = ash__cmd_uri_shown(c->file.errors[i].text);
+        BSON_APPEND_UTF8(&e, "message", message);
+        ash__free(message);
         bson_append_document_end(&errors, &e);
     }
     bson_append_array_end(&object, &errors);
@@ -64,7 +66,9 @@ int ash__choices_report(const ash_choices *c, int status)
         return status;
     }
     for (size_t i = 0; i < kept_errors(&c->file); i++) {
-        char *text = error_text(c->path, &c->file.errors[i]), *shown = ash__cmd_printable(text);
+        char *text = error_text(c->path, &c->file.errors[i]);
+        char *known = ash__cmd_uri_shown(text), *shown = ash__cmd_printable(known);
+        ash__free(known);
         printf("%s\n", shown);
         ash__free(shown);
         ash__free(text);

@@ -237,7 +237,7 @@ const ash_api_verb ash__api_changes[] = {
     ASH_API_ROW("copy", true, true, run_copy, ASH_SITE_NEEDS_CHANGE, false),
     ASH_API_ROW("delete", true, true, run_delete, ASH_SITE_NEEDS_CHANGE, false),
     ASH_API_ROW("undelete", true, true, run_undelete, ASH_SITE_NEEDS_CHANGE, true),
-    ASH_API_ROW("restore", true, true, run_restore, ASH_SITE_NEEDS_CHANGE, false),
+    ASH_API_ROW("restore", true, true, run_restore, ASH_SITE_NEEDS_CHANGE, true),
     ASH_API_ROW("tag", true, true, run_tag, ASH_SITE_NEEDS_CHANGE, false),
     ASH_API_ROW("unlock", true, true, run_break, ASH_SITE_NEEDS_CHANGE, false),
     {NULL, false, false, NULL, 0},

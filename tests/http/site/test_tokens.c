@@ -203,6 +203,8 @@ static const struct {
     {"POST /.ashlar/tree/copy", JSON, "{\"path\": \"/top\", \"to\": \"/work/in\"}", 403},
     {"POST /.ashlar/tree/undelete", JSON,
      "{\"path\": \"/work\", \"id\": \"0123456789abcdef01234567\"}", 403},
+    {"POST /.ashlar/tree/restore", JSON, "{\"path\": \"/work\", \"at\": \"2036-01-01T00:00:00Z\"}",
+     403},
     {"POST /.ashlar/tree/share", JSON, "{\"path\": \"/work\"}", 403},
     {"POST /.ashlar/tree/unshare", JSON, "{\"id\": \"0123456789abcdef01234567\"}", 403},
 };
