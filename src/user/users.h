@@ -6,7 +6,7 @@
  *
  *   admin.system.users  {_id: "DB.NAME", userId: UUID, user, db, mechanisms: […],
  *                        credentials: {"SCRAM-SHA-256": {iterationCount, salt, storedKey,
- *                        serverKey}, …}, customData?, roles: [{role, db}, …],
+ *                        serverKey}, …} or {external: true}, customData?, roles: [{role, db}, …],
  *                        authenticationRestrictions?: [{clientSource?, serverAddress?}, …],
  *                        limits?: {connections, operations, bytes} (usage.h; Ashlar's own)}
  *   admin.system.roles  {_id: "DB.NAME", role, db, privileges: [{resource, actions}, …],

@@ -57,9 +57,11 @@ case_passwords_over_tls() {
 }
 
 case_certificates_sign_in() {
-    serve_tls "$scratch/store"
+    serve_tls "$scratch/store" --audit "$scratch/audit"
     python_case certificates "$subject"
     stop_server
+    grep '"mechanism" *: *"MONGODB-X509"' "$scratch/audit" | grep -q '"result" *: *0'
+    grep '"mechanism" *: *"MONGODB-X509"' "$scratch/audit" | grep -q '"result" *: *18'
     # Who was refused, in a spelling that a user can be made by.
     grep -q 'could not sign in as "CN=nobody,O=Example": there is no such user of $external' "$scratch/server.err"
 }
