@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/sha256.h"
 #include "tree/codec/cutter.h"
 #include "tree/content/heal.h"
 #include "tree/content/named.h"
@@ -65,7 +64,6 @@ struct ash_pieces {
 int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = ash__new(ash_pieces);
-    ash_assert(w->c->digest == ASH_DIGEST_SHA256);
     size_t avg = (size_t)(w->c->piece_bytes / PIECES_OF_MEMORY);
     if (avg < 4 * ASH_CUTTER_MIN_BYTES)
         avg = 4 * ASH_CUTTER_MIN_BYTES;
@@ -107,20 +105,6 @@ void ash__pieces_free(ash_pieces *p)
 }
 
 /* ---- storing a batch ---- */
-
-/* Pieces have a SHA-256: contents that are named otherwise are not cut. */
-static void name_batch(ash_pieces *p)
-{
-    struct iovec texts[BATCH_PIECES];
-    uint8_t digests[BATCH_PIECES][ASH_SHA256_BYTES];
-    for (size_t i = 0; i < p->batch_count; i++)
-        texts[i] = (struct iovec){(void *)(uintptr_t)p->batch[i].bytes.data, p->batch[i].bytes.len};
-    ash__sha256_each(texts, p->batch_count, digests);
-    for (size_t i = 0; i < p->batch_count; i++) {
-        memcpy(p->batch[i].id.bytes, digests[i], ASH_SHA256_BYTES);
-        p->batch[i].id.len = ASH_SHA256_BYTES;
-    }
-}
 
 static bool is_repeated(const ash_pieces *p, size_t i)
 {
@@ -486,7 +470,6 @@ static int store_batch(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     int rc = ash__op_check(op, err);
-    name_batch(p);
     if (rc == 0 && p->batch_count > 0)
         rc = store_pieces(w, op, err);
     for (size_t i = 0; rc == 0 && i < p->batch_count; i++)
@@ -501,8 +484,12 @@ static int add_piece(ash_content_writer *w, ash_span bytes, const ash_op *op, as
 {
     ash_pieces *p = w->pieces;
     piece *one = &p->batch[p->batch_count++];
+    ash_digest *digest = ash__digest_new(w->c->digest);
     one->bytes = bytes;
     one->position = p->position;
+    ash__digest_add(digest, bytes.data, bytes.len);
+    one->id.len = (uint8_t)ash__digest_finish(digest, one->id.bytes);
+    ash__digest_free(digest);
     p->position += (int64_t)bytes.len;
     p->batch_bytes += bytes.len;
     return p->batch_count == BATCH_PIECES || p->batch_bytes >= BATCH_BYTES ? store_batch(w, op, err)
