@@ -110,6 +110,7 @@ static const char wrong[] = "no user has this name and password, or this token";
 static void dismiss(ash_exchange *x)
 {
     ash_coming *c = x->visitor;
+    x->user = x->user_db = NULL;
     ash__gate_leave_queue(c->gate, c);
     if (c->is_attempt)
         ash__attempts_drop(c->gate->attempts, &c->attempt);
@@ -130,6 +131,8 @@ static bool come_in(ash_exchange *x, ash_coming *c, ash_visitor *v)
     }
     c->visitor = v;
     x->op = &v->op;
+    x->user = v->user;
+    x->user_db = v->db;
     return true;
 }
 
