@@ -24,6 +24,7 @@ static int find_visitor(ash_gate *g, ash_coming *c, const ash_token *t, ash_visi
                                    : (*err = what, rc);
     }
     c->is_token = true;
+    memcpy(c->token_id, t->id, sizeof c->token_id);
     c->reads_only = t->read_only;
     c->within = t->path != NULL ? ash__strdup(t->path) : NULL;
     *out = v;

@@ -100,7 +100,8 @@ static bool read_asked(ash_exchange *x, const bson_t *body, ash_token *t)
         if (strcmp(name, "expires") == 0 && is_text && strcmp(text, "never") == 0)
             t->expires_ms = 0;
         else if (strcmp(name, "expires") == 0)
-            good = is_text && ash__date_parse_iso(text, &t->expires_ms);
+            good = is_text && ash__date_parse_iso(text, &t->expires_ms) &&
+                   t->expires_ms > ash__clock_wall_ms();
         else if (strcmp(name, "readOnly") == 0 && BSON_ITER_HOLDS_BOOL(&at))
             t->read_only = bson_iter_bool(&at);
         else if (strcmp(name, "path") == 0 && is_text && t->path == NULL)
