@@ -95,8 +95,10 @@ static bool read_asked(ash_exchange *x, const bson_t *body, ash_token *t)
     t->expires_ms = ash__clock_wall_ms() + ASH_TOKEN_DEFAULT_MS;
     while (good && bson_iter_next(&at)) {
         const char *name = bson_iter_key(&at);
-        bool is_text = BSON_ITER_HOLDS_UTF8(&at);
-        const char *text = is_text ? bson_iter_utf8(&at, NULL) : "";
+        uint32_t len = 0;
+        const char *text = BSON_ITER_HOLDS_UTF8(&at) ? bson_iter_utf8(&at, &len) : NULL;
+        /* What goes on behind a NUL would be another text to others. */
+        bool is_text = text != NULL && strlen(text) == len;
         if (strcmp(name, "expires") == 0 && is_text && strcmp(text, "never") == 0)
             t->expires_ms = 0;
         else if (strcmp(name, "expires") == 0)
