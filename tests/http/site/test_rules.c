@@ -90,12 +90,12 @@ static void test_what_is_hidden_is_in_no_listing(void **state)
     for (size_t i = 0; i < ASH_ARRAY_LEN(listings); i++) {
         visit *v = as(h, bob, listings[i].line, listings[i].fields, NULL);
         assert_true(v->status == 200 || v->status == 207);
-        assert_null(memmem(v->body.data, v->body.len, "closed", 6));
-        assert_null(memmem(v->body.data, v->body.len, "secret", 6));
+        assert_null(memmem(ash__buffer_text(&v->body), v->body.len, "closed", 6));
+        assert_null(memmem(ash__buffer_text(&v->body), v->body.len, "secret", 6));
         visit_free(v);
         v = as(h, ann, listings[i].line, listings[i].fields, NULL);
-        seen += memmem(v->body.data, v->body.len, "closed", 6) != NULL ||
-                memmem(v->body.data, v->body.len, "gone", 4) != NULL;
+        seen += memmem(ash__buffer_text(&v->body), v->body.len, "closed", 6) != NULL ||
+                memmem(ash__buffer_text(&v->body), v->body.len, "gone", 4) != NULL;
         visit_free(v);
     }
     /* Whoever may sees it in each of them. */
@@ -275,7 +275,7 @@ static void test_who_changed_it_is_told(void **state)
 /* Until the stream has the text in it, at most some seconds. */
 static void read_until(visit *v, const char *text)
 {
-    for (int ms = 0; memmem(v->body.data, v->body.len, text, strlen(text)) == NULL; ms += 20) {
+    for (int ms = 0; memmem(ash__buffer_text(&v->body), v->body.len, text, strlen(text)) == NULL; ms += 20) {
         if (ms > 20000)
             fail_msg("no %s in %s", text, ash__buffer_text(&v->body));
         ash__clock_sleep_ms(20);
