@@ -183,18 +183,19 @@ void ash__site_tokens(ash_site *s, ash_exchange *x, const char *rest)
 {
     bool is_all = rest[0] == '\0' || strcmp(rest, "/") == 0;
     bool is_get = strcmp(x->method, "GET") == 0 || x->is_head;
-    if (x->op == NULL) {
+    bool is_post = strcmp(x->method, "POST") == 0;
+    if (is_all ? !is_get && !is_post : strcmp(x->method, "DELETE") != 0) {
+        ash__answer_field(x, "Allow", is_all ? "GET, HEAD, POST" : "DELETE");
+        ash__answer_text(x, 405, "%s is nothing that can be done here", x->method);
+    } else if (x->op == NULL) {
         ash__answer_text(x, 404, "there are no users, and so no tokens");
     } else if (!ash__gate_owns_tokens(x)) {
         ash__answer_text(x, 403, "tokens are their user's, who signs in with the password");
-    } else if (is_all && is_get) {
-        list(s, x);
-    } else if (is_all && strcmp(x->method, "POST") == 0) {
-        begin_making(s, x);
-    } else if (!is_all && strcmp(x->method, "DELETE") == 0) {
+    } else if (!is_all) {
         take_back(s, x, rest + 1);
+    } else if (is_post) {
+        begin_making(s, x);
     } else {
-        ash__answer_field(x, "Allow", is_all ? "GET, HEAD, POST" : "DELETE");
-        ash__answer_text(x, 405, "%s is nothing that can be done here", x->method);
+        list(s, x);
     }
 }
