@@ -65,6 +65,12 @@ struct ash_exchange {
     void (*dismiss)(ash_exchange *x); /* after release(), if set */
     bool is_put_off;
 
+    /* Of what is told of it (http/gate/trace.h). */
+    void *trace;
+    /* Once, if set: what the answer is was decided, or the exchange ends without one (status 0).
+     * Before release(). */
+    void (*decided)(ash_exchange *x);
+
     /* Of who answers. */
     void *state;
     void (*take)(ash_exchange *x, const void *data, size_t len);

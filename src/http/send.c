@@ -205,11 +205,20 @@ void ash__http_send_continue(ash_http_connection *c)
     c->request->continue_due = false;
 }
 
+void ash__http_decided(ash_http_request *r)
+{
+    void (*decided)(ash_exchange * x) = r->x.decided;
+    r->x.decided = NULL;
+    if (decided != NULL)
+        decided(&r->x);
+}
+
 void ash__http_request_free(ash_http_connection *c)
 {
     ash_http_request *r = c->request;
     if (r == NULL)
         return;
+    ash__http_decided(r);
     if (r->x.release != NULL)
         r->x.release(&r->x);
     if (r->x.dismiss != NULL)

@@ -97,6 +97,8 @@ int ash__gate_check_token(ash_gate *gate, ash_coming *c, const char *name, const
  * mechanism: "PLAIN" (of SASL's, as Basic and the form are), or "token". */
 void ash__gate_tell(const ash_gate *g, const ash_exchange *x, const ash_attempt_name *who,
                     const char *mechanism, bool failed, int64_t besides);
+/* Before its session is ended. */
+void ash__gate_tell_sign_out(const ash_gate *g, const ash_exchange *x);
 /* session.c: who has the exchange's cookie?  ASH_ENOTFOUND: nobody. */
 bool ash__gate_has_cookie(const ash_exchange *x);
 int ash__gate_check_session(ash_gate *gate, ash_coming *c, ash_visitor **out, ash_error *err);

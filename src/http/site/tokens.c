@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "http/date.h"
 #include "http/gate/gate.h"
+#include "http/gate/trace.h"
 #include "http/site/api.h"
 
 #include <string.h>
@@ -131,6 +132,8 @@ static void make(ash_site *s, ash_exchange *x, const bson_t *body)
         if (ash__token_create(ash__gate_users(s->gate), &t, text, &err) != 0) {
             ash__answer_error(x, &err);
         } else {
+            ash__trace_text(x, "id", t.id);
+            ash__trace_text(x, "within", t.path);
             add_token(&out, &t, text);
             answer(x, 201, &out);
         }
