@@ -8,8 +8,7 @@
  *    "users": [{user, db}], "roles": [{role, db}, …], "param": {…}, "result": 0}
  *
  * ip and port are {"unix": PATH} for who came by the folder's socket; users and roles are empty for
- * who has not signed in; result is MongoDB's error code, 0 for success.  HTTP's requests have this shape, too
- * (http/gate/trace.h).
+ * who has not signed in; result is MongoDB's error code, 0 for success.
  *
  * Which kinds are told is chosen when it is opened.  A caller asks first (ash__audit_admit), acts,
  * and writes then.  Events of one connection come in their order.  They are in the file within

@@ -120,12 +120,20 @@ static void make(ash_api_call *c, ash_share *share)
     ash_tree_entry_free(e);
 }
 
+/* As versions have it (ash_tree_entry_changed_by). */
+static char *name_of(const ash_principal *who)
+{
+    return who->db == NULL || strcmp(who->db, "admin") == 0
+               ? ash__strdup(who->user)
+               : ash__sprintf("%s@%s", who->user, who->db);
+}
+
 static void run_share(ash_api_call *c)
 {
     ash_share share = {0};
     share.root = ash__strdup(ash_tree_root(c->mount->tree));
     if (c->x->op != NULL && c->x->op->principal->user != NULL)
-        share.by = ash__strdup(c->x->op->principal->user);
+        share.by = name_of(c->x->op->principal);
     if (read_right(c, &share.upload) && read_end(c, &share.expires_ms))
         make(c, &share);
     ash__share_release(&share);

@@ -45,7 +45,9 @@ static void answer(ash_exchange *x, int status, ash_buffer *out)
 static int add_one(void *ctx, const ash_token *t, ash_error *err)
 {
     (void)err;
-    add_token(ctx, t, NULL);
+    /* Of somebody who had the name before. */
+    if (!t->is_orphan)
+        add_token(ctx, t, NULL);
     return 0;
 }
 
