@@ -149,6 +149,25 @@ case_other_doors_are_told_of() {
     fails grep -q 'asks nobody' "$scratch/server.err"
 }
 
+case_the_log_says_whether_anybody_is_asked() {
+    start_server "$scratch/store"
+    grep -q 'nobody has to sign in: there are no users' "$scratch/server.err"
+    echo x | users add bob --role read@files
+    grep -q 'there is a user now: clients have to sign in' "$scratch/server.err"
+    echo x | users add cay --role read@files
+    users rm bob
+    users rm cay 2>/dev/null
+    stop_server
+    [ "$(grep -c 'there is a user now' "$scratch/server.err")" = 1 ]
+    [ "$(grep -c 'last user was removed: nobody has to sign in any more' "$scratch/server.err")" = 1 ]
+    start_server "$scratch/store" --auth
+    grep -q ' clients have to sign in$' "$scratch/server.err"
+    echo x | users add bob --role read@files
+    users rm bob 2>/dev/null
+    stop_server
+    grep -q 'last user was removed: nobody can sign in any more' "$scratch/server.err"
+}
+
 case_tokens() {
     echo pencil | users add eve --role readWrite@test
     users token add eve >"$scratch/token" 2>"$scratch/err"

@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/store/notify.h"
 #include "http/gate/gate.h"
@@ -49,6 +50,15 @@ static bool may_be_anywhere(const ash_serving *s, int face)
 
 /* ---- MongoDB's wire protocol ---- */
 
+static void tell_who_is_asked(const ash_serving *s, bool asks_now)
+{
+    ash__log(ASH_LOG_INFO, "%s",
+             asks_now ? "clients have to sign in"
+                      : "nobody has to sign in: there are no users (`ashlar user add`)");
+    if (asks_now && s->listen[ASH_SET_NATS] != NULL)
+        ash__cmd_warn(s->cmd, "users are for MongoDB's drivers and HTTP: NATS asks nobody");
+}
+
 static int start_mongodb(const ash_serving *s, const char *const *listen, size_t count,
                          void **server, ash_error *err)
 {
@@ -72,8 +82,8 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);
-    if (rc == 0 && ash__server_asks(started) && s->listen[ASH_SET_NATS] != NULL)
-        ash__cmd_warn(s->cmd, "users are for MongoDB's drivers and HTTP: NATS asks nobody");
+    if (rc == 0)
+        tell_who_is_asked(s, ash__server_asks(started));
     *server = started;
     return rc;
 }
