@@ -96,12 +96,19 @@ static void challenge(ash_exchange *x, const char *text)
     ash__answer_text(x, 401, "%s", text);
 }
 
+const char *ash__gate_why_not(const ash_exchange *x)
+{
+    const ash_coming *c = coming_of(x);
+    bool by_token = c != NULL && c->reads_only && !ash__method_is_safe(x->method);
+    return by_token ? "this token is for reading alone" : "your roles do not allow that";
+}
+
 void ash__gate_refuse(ash_exchange *x)
 {
     if (ash__gate_is_stranger(x))
         challenge(x, "this server asks who you are");
     else
-        ash__answer_text(x, 403, "your roles do not allow that");
+        ash__answer_text(x, 403, "%s", ash__gate_why_not(x));
 }
 
 /* ---- entering ---- */

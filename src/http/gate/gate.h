@@ -63,6 +63,8 @@ struct ash_users *ash__gate_users(ash_gate *gate);
 /* Is the user still there, with the roles and the password of when the exchange began?  For answers
  * that have no end. */
 bool ash__gate_stays(const ash_exchange *x);
+/* Why a user may not do that: a text. */
+const char *ash__gate_why_not(const ash_exchange *x);
 /* Answers 401 to a stranger, and 403 to others. */
 void ash__gate_refuse(ash_exchange *x);
 

@@ -367,7 +367,7 @@ void ash__site_api(ash_site *site, ash_exchange *x, const char *rest)
     } else if (ash__gate_within(x) != NULL && verb->reaches) {
         ash__api_refuse(&c, 403, "EACCES", "that is not done by a token for one place");
     } else if (!ash__site_may(site, x, verb->need)) {
-        ash__api_refuse(&c, 403, "EACCES", "your roles do not allow that");
+        ash__api_refuse(&c, 403, "EACCES", "%s", ash__gate_why_not(x));
     } else if (verb->is_post) {
         begin_post(site, x, verb);
     } else {

@@ -85,6 +85,10 @@ void ash__site_redirect_to_folder(ash_exchange *x);
 
 /* A browser that has not signed in is led to the form; true: x is answered (login.c). */
 bool ash__site_lead_to_login(ash_exchange *x);
+/* Who has signed in by the form and may not do that learns so on a page; true: x is answered. */
+bool ash__site_refuse_by_page(ash_exchange *x);
+/* A button for who has signed in by the form; user NULL: none. */
+void ash__site_add_sign_out(ash_buffer *out, const char *user);
 /* Where a part of the page is, with its digest. */
 void ash__site_asset_href(ash_buffer *out, const char *name);
 /* "1.2 MB". */
