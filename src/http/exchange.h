@@ -82,13 +82,13 @@ struct ash_exchange {
     int64_t due_ms; /* see ASH_MORE_LATER, begin(); monotonic, 0: no time */
 
     /* The answer; see below. */
-    int status;         /* 0: none yet */
-    ash_buffer fields;  /* "Name: value\r\n" … */
-    ash_buffer body;    /* the first piece, or all of it */
-    int64_t length;     /* of the whole body; -1: not known (chunked) */
-    bool is_streamed;   /* more() is asked for what follows body */
-    bool must_close;    /* no other request on this connection */
-    int64_t sent_bytes; /* of the body, for the log */
+    int status;                         /* 0: none yet */
+    ash_buffer fields;                  /* "Name: value\r\n" … */
+    ash_buffer body;                    /* the first piece, or all of it */
+    int64_t length;                     /* of the whole body; -1: not known (chunked) */
+    bool is_streamed;                   /* more() is asked for what follows body */
+    bool must_close;                    /* no other request on this connection */
+    int64_t received_bytes, sent_bytes; /* of bodies; set before dismiss() */
 
     void *wake_ctx; /* of the connection */
     void (*wake)(void *ctx);

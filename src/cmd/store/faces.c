@@ -79,6 +79,7 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.wrap_ctx = s->tls;
     opts.audit = s->audit;
     opts.attempts = s->attempts;
+    opts.usage = s->usage;
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);
@@ -202,7 +203,8 @@ static int make_site(const ash_serving *s, http_face *f, ash_error *err)
          name != NULL && opts.host_count < ASH_SETTINGS_MAX_HOSTS;
          name = strtok_r(NULL, ",", &rest))
         hosts[opts.host_count++] = name;
-    ash_gate_options gate = {.always = s->auth, .attempts = s->attempts, .audit = s->audit};
+    ash_gate_options gate = {
+        .always = s->auth, .attempts = s->attempts, .usage = s->usage, .audit = s->audit};
     int rc = ash__gate_new(s->store, &gate, &f->gate, err);
     opts.gate = f->gate;
     if (rc == 0)

@@ -113,9 +113,11 @@ static void tell(const trace *t, const ash_exchange *x, unsigned kind, int statu
     write_event(t->gate, x, &e, &param);
 }
 
-static void decided(ash_exchange *x)
+void ash__gate_tell_request(ash_exchange *x)
 {
     trace *t = x->trace;
+    if (t == NULL)
+        return;
     int status = x->status != 0 ? x->status : NO_ANSWER;
     bool is_stranger = ash__gate_is_stranger(x);
     unsigned kind = t->kind;
@@ -152,7 +154,7 @@ bool ash__trace_begin(ash_gate *g, ash_exchange *x, unsigned kind, const char *p
     bson_init(&t->more);
     bson_init(&t->names);
     x->trace = t;
-    x->decided = decided;
+    x->decided = ash__gate_decided;
     return false;
 }
 
