@@ -457,8 +457,10 @@ const ash_cmd_verb ash__cmd_user_limit = {
     .details =
         "A second's worth of operations and bytes may come at once; what goes beyond waits, up to "
         "ten seconds, and is refused\n"
-        "then (code 462).  One connection too many is refused.  Limits hold for MongoDB's drivers, "
-        "at once.\n"
+        "then (code 462; by HTTP 429).  One connection too many is refused.  Limits hold for "
+        "MongoDB's drivers and HTTP\n"
+        "together, at once; by HTTP a request is an operation, and requests at a time are "
+        "connections.\n"
         "Example: ashlar user limit ann --connections 20 --operations 500 --bytes 10M",
     .options = limit_options,
     .min_words = 1,
