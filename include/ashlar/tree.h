@@ -199,7 +199,8 @@ typedef struct ash_tree_change_options {
     const char *content_type; /* NULL: as before */
     const bson_t *props;      /* properties to set, merged with those that are there; null values
                                  remove one.  At most 64 KiB together (ASH_ETOOBIG) */
-    const char *changed_by;   /* NULL: the principal's user, else nobody */
+    const char *changed_by;   /* NULL: the principal's user ("ann", of another database than admin
+                                 "ann@files"), else nobody */
     const ash_fence *fence;   /* of locks (ashlar/lock.h) in the tree's database: ASH_ELOST once one
                                  is not held as granted.  With writes < 0: ASH_ELOST if anybody holds
                                  a lock on the resource (files_id) lock_id; beside a deployment's other

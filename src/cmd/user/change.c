@@ -184,18 +184,65 @@ static int do_rm(run *r, ash_error *err)
     return rc;
 }
 
+static bool has_role(ash_doc user, ash_doc wanted)
+{
+    ash_value roles = ash__doc_get(user, "roles");
+    if (roles.type != BSON_TYPE_ARRAY)
+        return false;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(roles)); ash__doc_iter_next(&it);) {
+        ash_doc role =
+            it.value.type == BSON_TYPE_DOCUMENT ? ash__value_doc(it.value) : ash__doc_empty;
+        if (strcmp(ash__doc_utf8(role, "role", ""), ash__doc_utf8(wanted, "role", "")) == 0 &&
+            strcmp(ash__doc_utf8(role, "db", ""), ash__doc_utf8(wanted, "db", "")) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first of the roles that the user has, or has not; an empty one: there is none. */
+static ash_doc first_role(ash_doc user, ash_doc roles, bool has)
+{
+    for (ash_doc_iter it = ash__doc_iter(roles); ash__doc_iter_next(&it);)
+        if (has_role(user, ash__value_doc(it.value)) == has)
+            return ash__value_doc(it.value);
+    return ash__doc_empty;
+}
+
+/* What is not there cannot be taken; *news: there is something to give. */
+static int check_roles(run *r, ash_doc roles, bool grant, bool *news, ash_error *err)
+{
+    bson_t doc;
+    if (ash__doc_is_empty(roles))
+        return ash__fail(err, ASH_EINVAL, "--role says which");
+    int rc = ash__user_find(&r->users, &r->id, &doc, err);
+    if (rc != 0)
+        return rc;
+    ash_doc other = first_role(ash__doc_from_bson(&doc), roles, false);
+    *news = !ash__doc_is_empty(other);
+    if (!grant && *news)
+        rc =
+            ash__fail(err, ASH_ENOTFOUND,
+                      "%.100s@%.63s has not the role %.100s@%.63s, and stays as it was", r->id.name,
+                      r->id.db, ash__doc_utf8(other, "role", "?"), ash__doc_utf8(other, "db", "?"));
+    bson_destroy(&doc);
+    return rc;
+}
+
 static int change_roles(run *r, bool grant, ash_error *err)
 {
     ash_builder roles = ASH_BUILDER_INIT;
+    bool news = false;
     int rc = read_roles(r, &roles, err);
-    if (rc == 0 && ash__doc_is_empty(ash__builder_doc(&roles)))
-        rc = ash__fail(err, ASH_EINVAL, "--role says which");
+    if (rc == 0)
+        rc = check_roles(r, ash__builder_doc(&roles), grant, &news, err);
     if (rc == 0)
         rc = ash__user_grant(&r->users, &r->id, ash__builder_doc(&roles), grant, err);
     ash__builder_release(&roles);
     if (rc == 0)
         ash__cmd_say(r->cmd, "%s@%s %s", r->id.name, r->id.db,
-                     grant ? "has more roles" : "has fewer roles");
+                     !grant ? "has fewer roles"
+                     : news ? "has more roles"
+                            : "had all of that already");
     return rc;
 }
 
@@ -410,8 +457,10 @@ const ash_cmd_verb ash__cmd_user_limit = {
     .details =
         "A second's worth of operations and bytes may come at once; what goes beyond waits, up to "
         "ten seconds, and is refused\n"
-        "then (code 462).  One connection too many is refused.  Limits hold for MongoDB's drivers, "
-        "at once.\n"
+        "then (code 462; by HTTP 429).  One connection too many is refused.  Limits hold for "
+        "MongoDB's drivers and HTTP\n"
+        "together, at once; by HTTP a request is an operation, and requests at a time are "
+        "connections.\n"
         "Example: ashlar user limit ann --connections 20 --operations 500 --bytes 10M",
     .options = limit_options,
     .min_words = 1,
@@ -435,6 +484,7 @@ const ash_cmd_verb ash__cmd_user_revoke = {
     .group = "serve",
     .synopsis = "[--db DATABASE] --role ROLE[@DATABASE]... NAME",
     .summary = "take roles from a user",
+    .details = "All of them, or, if one is not the user's, none.",
     .options = role_options,
     .min_words = 1,
     .max_words = 1,

@@ -200,6 +200,7 @@ void ash__gate_sign_out(ash_gate *g, ash_exchange *x)
     uint8_t digest[ASH_DIGEST_MAX_BYTES];
     char text[TEXT_BYTES];
     if (g != NULL && read_cookie(x, text)) {
+        ash__gate_tell_sign_out(g, x);
         digest_of(text, digest);
         replace(g, digest, NULL);
     }
