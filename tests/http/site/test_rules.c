@@ -10,6 +10,9 @@
 
 #define WRITES "[{\"role\": \"readWrite\", \"db\": \"$\"}]"
 #define JSON   "Content-Type: application/json\n"
+#define LOCKINFO                                                                                   \
+    "<lockinfo xmlns=\"DAV:\"><lockscope><exclusive/></lockscope><locktype><write/></locktype>"    \
+    "</lockinfo>"
 
 static const char ann[] = "ann:p", bob[] = "bob:p";
 
@@ -170,6 +173,10 @@ static void test_what_is_hidden_is_not_there(void **state)
         {"POST /.ashlar/tree/move", JSON, "{\"path\": \"/open/a\", \"to\": \"%/x\"}"},
         {"COPY /open/a", "Destination: %/x\n"},
         {"MOVE /open/a", "Destination: %/x\n"},
+        {"LOCK %/new", NULL, LOCKINFO},
+        {"PUT %/new/er", NULL, "x"},
+        {"DELETE %/new"},
+        {"MOVE %", "Destination: /open/x\n"},
     };
     /* The names are of one length. */
     static const char *const pairs[][2] = {{"/closed", "/clowns"},
@@ -177,6 +184,9 @@ static void test_what_is_hidden_is_not_there(void **state)
                                            {"/closed/b", "/clowns/b"},
                                            {"/closed/a/b", "/clowns/a/b"},
                                            {"/secret.txt", "/sacred.txt"}};
+    /* Nor does what ann has locked there say a word. */
+    expect(h, ann, "LOCK /closed", NULL, LOCKINFO, 200);
+    expect(h, ann, "LOCK /secret.txt", NULL, LOCKINFO, 200);
     for (size_t i = 0; i < ASH_ARRAY_LEN(requests); i++)
         for (size_t p = 0; p < ASH_ARRAY_LEN(pairs); p++)
             expect_same(h, requests[i], pairs[p][0], pairs[p][1]);
@@ -275,7 +285,8 @@ static void test_who_changed_it_is_told(void **state)
 /* Until the stream has the text in it, at most some seconds. */
 static void read_until(visit *v, const char *text)
 {
-    for (int ms = 0; memmem(ash__buffer_text(&v->body), v->body.len, text, strlen(text)) == NULL; ms += 20) {
+    for (int ms = 0; memmem(ash__buffer_text(&v->body), v->body.len, text, strlen(text)) == NULL;
+         ms += 20) {
         if (ms > 20000)
             fail_msg("no %s in %s", text, ash__buffer_text(&v->body));
         ash__clock_sleep_ms(20);
@@ -406,7 +417,7 @@ static void test_locks_are_taken_away_by_who_may_change(void **state)
     expect(h, bob, "UNLOCK /closed/a", unlock, NULL, 409);
     /* Nor does it have a name for who may not see what is locked. */
     v = as(h, bob, "LOCK /", NULL, body);
-    assert_int_equal(v->status, 423);
+    assert_int_equal(v->status, 403);
     assert_null(strstr(ash__buffer_text(&v->body), "closed"));
     visit_free(v);
     expect(h, ann, "UNLOCK /closed/a", unlock, NULL, 204);
