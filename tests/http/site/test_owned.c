@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is its user's, and is of no use to another who has learnt what it is called: locks. */
+/* What is its user's, and is of no use to another who has learnt what it is called: locks, uploads. */
 
 #define WRITES "[{\"role\": \"readWrite\", \"db\": \"$\"}]"
 #define LOCKINFO                                                                                   \
@@ -204,6 +204,56 @@ static void test_a_folder_is_locked_by_who_may_write_all_of_it(void **state)
     expect(h, bob, "PUT /d/e/g", NULL, "bob", 423);
 }
 
+/* ---- uploads ---- */
+
+#define TUS   "Tus-Resumable: 1.0.0\n"
+#define BYTES TUS "Content-Type: application/offset+octet-stream\nUpload-Offset: 0\n"
+
+/* Of four bytes, for /d/up; yours. */
+static char *new_upload(hosted *h, const char *who)
+{
+    visit *v = hosted_ask_as(h, who, "POST /.ashlar/uploads",
+                             TUS "Upload-Length: 4\nUpload-Metadata: path L2QvdXA=\n", NULL);
+    visit_expect(v, 201);
+    char *place = ash__strdup(visit_field(v, "Location"));
+    visit_free(v);
+    return place;
+}
+
+static void test_an_upload_is_gone_on_with_by_who_began_it(void **state)
+{
+    hosted *h = *state;
+    char *place = new_upload(h, ann);
+    static const char *const methods[] = {"HEAD", "PATCH", "DELETE"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(methods); i++) {
+        char *line = ash__sprintf("%s %s", methods[i], place);
+        expect(h, bob, line, BYTES, i == 1 ? "evil" : NULL, 404);
+        ash__free(line);
+    }
+    char *line = ash__sprintf("HEAD %s", place);
+    expect(h, ann, line, TUS, NULL, 200);
+    ash__free(line);
+    line = ash__sprintf("PATCH %s", place);
+    expect(h, ann, line, BYTES, "good", 204);
+    support_expect_text(h->f, "d/up", "good");
+    ash__free(line);
+    ash__free(place);
+}
+
+/* One of when nobody was asked is gone on with by whoever knows it. */
+static void test_uploads_of_before_users(void **state)
+{
+    hosted *h = *state;
+    hosted_remove_user(h, "ann");
+    hosted_remove_user(h, "bob");
+    char *place = new_upload(h, NULL);
+    hosted_add_user(h, "ann", "p", WRITES);
+    char *line = ash__sprintf("PATCH %s", place);
+    expect(h, ann, line, BYTES, "good", 204);
+    ash__free(line);
+    ash__free(place);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +264,8 @@ int main(void)
         OWNED(test_shared_locks_are_used_by_their_own),
         OWNED(test_locks_of_before_users),
         OWNED(test_a_folder_is_locked_by_who_may_write_all_of_it),
+        OWNED(test_an_upload_is_gone_on_with_by_who_began_it),
+        OWNED(test_uploads_of_before_users),
     };
     return cmocka_run_group_tests_name("http/site/owned", tests, NULL, NULL);
 }
