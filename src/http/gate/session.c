@@ -78,15 +78,22 @@ static bool is_over(const ash_session *s, int64_t now)
     return now - s->seen_ms >= ASH_SESSION_IDLE_MS || now - s->begun_ms >= ASH_SESSION_MAX_MS;
 }
 
-/* NULL: there is none, or it is over. */
-static ash_session *find(ash_gate *g, const uint8_t *digest, int64_t now)
+/* It may be over. */
+static ash_session *find_any(ash_gate *g, const uint8_t *digest)
 {
     ash_session *ways = ways_of(g, digest);
     for (int i = 0; i < WAYS; i++)
         if (ways[i].visitor != NULL &&
             CRYPTO_memcmp(ways[i].digest, digest, sizeof ways[i].digest) == 0)
-            return is_over(&ways[i], now) ? NULL : &ways[i];
+            return &ways[i];
     return NULL;
+}
+
+/* NULL: there is none, or it is over. */
+static ash_session *find(ash_gate *g, const uint8_t *digest, int64_t now)
+{
+    ash_session *s = find_any(g, digest);
+    return s != NULL && !is_over(s, now) ? s : NULL;
 }
 
 /* In the place of one that is over, or was not used for longest; v is held. */
@@ -160,10 +167,14 @@ int ash__gate_check_session(ash_gate *g, ash_coming *c, ash_visitor **out, ash_e
     return rc;
 }
 
-bool ash__gate_session_lasts(ash_gate *g, const ash_coming *c)
+bool ash__gate_session_lasts(ash_gate *g, const ash_coming *c, bool in_use)
 {
+    int64_t now = ash__clock_ms();
     ash__mutex_lock(&g->lock);
-    bool lasts = find(g, c->session, ash__clock_ms()) != NULL;
+    ash_session *s = find_any(g, c->session);
+    if (s != NULL && in_use && now - s->begun_ms < ASH_SESSION_MAX_MS)
+        s->seen_ms = now;
+    bool lasts = s != NULL && !is_over(s, now);
     ash__mutex_unlock(&g->lock);
     return lasts;
 }

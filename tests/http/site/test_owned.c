@@ -254,6 +254,98 @@ static void test_uploads_of_before_users(void **state)
     ash__free(place);
 }
 
+/* ---- rights that go while a body comes ---- */
+
+/* A PUT of /d/slow by ann, by which of its halves something happens. */
+static visit *begin_put(hosted *h, const char *fields)
+{
+    visit *v = visit_start(ash__site_service(), h->site, "PUT /d/slow", fields, 4);
+    assert_int_equal(v->x.status, 0);
+    visit_send(v, "sl", 2);
+    return v;
+}
+
+static void end_put(hosted *h, visit *v, int status)
+{
+    visit_send(v, "ow", 2);
+    visit_end(v);
+    visit_expect(v, status);
+    visit_free(v);
+    if (status < 300)
+        support_expect_text(h->f, "d/slow", "slow");
+    else
+        support_expect_missing(h->f, "d/slow");
+}
+
+#define ANN "Authorization: Basic YW5uOnA=\n"
+
+static void test_who_is_gone_meanwhile_puts_nothing(void **state)
+{
+    hosted *h = *state;
+    visit *v = begin_put(h, ANN);
+    hosted_remove_user(h, "ann");
+    end_put(h, v, 401);
+    /* Nor does another of the same name finish it. */
+    hosted_add_user(h, "ann", "p", WRITES);
+    v = begin_put(h, ANN);
+    hosted_remove_user(h, "ann");
+    hosted_add_user(h, "ann", "p", WRITES);
+    end_put(h, v, 401);
+    v = begin_put(h, ANN);
+    hosted_change_user(h, "ann", "other", NULL);
+    end_put(h, v, 401);
+}
+
+static void test_who_may_less_meanwhile_puts_nothing(void **state)
+{
+    hosted *h = *state;
+    visit *v = begin_put(h, ANN);
+    hosted_change_user(h, "ann", NULL, "[{\"role\": \"read\", \"db\": \"$\"}]");
+    end_put(h, v, 403);
+    hosted_change_user(h, "ann", NULL, WRITES);
+    v = begin_put(h, ANN);
+    set_acl(h, "d", "{\"read\": [\"readWrite\"], \"write\": [\"user:bob\"]}");
+    end_put(h, v, 403);
+    set_acl(h, "d", "{\"read\": [\"readWrite\"], \"write\": [\"readWrite\"]}");
+    /* More is none the worse, nor what others are told. */
+    v = begin_put(h, ANN);
+    hosted_change_user(h, "ann", NULL,
+                       "[{\"role\": \"readWrite\", \"db\": \"$\"}, {\"role\": \"read\", "
+                       "\"db\": \"other\"}]");
+    hosted_remove_user(h, "bob");
+    end_put(h, v, 201);
+}
+
+static void test_a_token_that_is_taken_back_meanwhile_puts_nothing(void **state)
+{
+    hosted *h = *state;
+    char field[160], id[32] = "";
+    visit *v =
+        hosted_ask_as(h, ann, "POST /.ashlar/tokens", "Content-Type: application/json\n", "{}");
+    visit_expect(v, 201);
+    const char *text = strstr(ash__buffer_text(&v->body), "ashlar_");
+    assert_non_null(text);
+    snprintf(field, sizeof field, "Authorization: Bearer %.*s\n", (int)strcspn(text, "\""), text);
+    snprintf(id, sizeof id, "%.16s", text + strlen("ashlar_"));
+    visit_free(v);
+    v = begin_put(h, field);
+    char *line = ash__sprintf("DELETE /.ashlar/tokens/%s", id);
+    expect(h, ann, line, NULL, NULL, 204);
+    end_put(h, v, 401);
+    ash__free(line);
+}
+
+/* The first user makes strangers of who came before. */
+static void test_who_was_asked_nothing_meanwhile_puts_nothing(void **state)
+{
+    hosted *h = *state;
+    hosted_remove_user(h, "ann");
+    hosted_remove_user(h, "bob");
+    visit *v = begin_put(h, NULL);
+    hosted_add_user(h, "ann", "p", WRITES);
+    end_put(h, v, 401);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +358,10 @@ int main(void)
         OWNED(test_a_folder_is_locked_by_who_may_write_all_of_it),
         OWNED(test_an_upload_is_gone_on_with_by_who_began_it),
         OWNED(test_uploads_of_before_users),
+        OWNED(test_who_is_gone_meanwhile_puts_nothing),
+        OWNED(test_who_may_less_meanwhile_puts_nothing),
+        OWNED(test_a_token_that_is_taken_back_meanwhile_puts_nothing),
+        OWNED(test_who_was_asked_nothing_meanwhile_puts_nothing),
     };
     return cmocka_run_group_tests_name("http/site/owned", tests, NULL, NULL);
 }
