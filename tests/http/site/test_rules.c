@@ -268,9 +268,22 @@ static void test_a_folder_goes_as_a_whole_or_not(void **state)
     set_acl(h, "mixed/hidden", "{\"read\": [\"user:ann\"]}");
     expect(h, bob, "DELETE /mixed", NULL, NULL, 403);
     expect(h, bob, "COPY /mixed", "Destination: /open/mixed\n", NULL, 403);
+    expect(h, bob, "MOVE /mixed", "Destination: /open/mixed\n", NULL, 403);
+    expect(h, bob, "POST /.ashlar/tree/move", JSON,
+           "{\"path\": \"/mixed\", \"to\": \"/open/mixed\"}", 403);
+    expect(h, bob, "POST /.ashlar/tree/delete", JSON, "{\"path\": \"/mixed\", \"recursive\": true}",
+           403);
+    /* Nor does it give way to another. */
+    expect(h, bob, "MOVE /open/a", "Destination: /mixed\n", NULL, 403);
+    expect(h, bob, "COPY /open", "Destination: /mixed\n", NULL, 403);
     expect(h, bob, "POST /.ashlar/tree/share", JSON, "{\"path\": \"/mixed\"}", 403);
     support_expect_text(h->f, "mixed/seen", "1");
     support_expect_missing(h->f, "open/mixed");
+    /* What can be read and not written is not taken along, either; who may all may. */
+    set_acl(h, "mixed/hidden", "{\"read\": [\"readWrite\"], \"write\": [\"user:ann\"]}");
+    expect(h, bob, "MOVE /mixed", "Destination: /open/mixed\n", NULL, 403);
+    expect(h, ann, "MOVE /mixed", "Destination: /open/mixed\n", NULL, 201);
+    support_expect_text(h->f, "open/mixed/hidden", "2");
 }
 
 static void test_who_changed_it_is_told(void **state)
@@ -342,6 +355,28 @@ static void test_links_ask_nobody(void **state)
     expect(h, NULL, line, NULL, NULL, 200);
     expect(h, bob, line, NULL, NULL, 200);
     ash__free(line);
+    visit_free(v);
+}
+
+/* A link that is in no list of his is none that bob takes back. */
+static void test_links_are_taken_back_by_who_sees_them(void **state)
+{
+    hosted *h = *state;
+    visit *v = as(h, ann, "POST /.ashlar/tree/share", JSON, "{\"path\": \"/closed\"}");
+    visit_expect(v, 200);
+    char *id = strstr(ash__buffer_text(&v->body), "\"id\":\"") + 6;
+    char *body = ash__sprintf("{\"id\": \"%.24s\"}", id);
+    expect(h, bob, "POST /.ashlar/tree/unshare", JSON, body, 404);
+    expect(h, ann, "POST /.ashlar/tree/unshare", JSON, body, 200);
+    expect(h, ann, "POST /.ashlar/tree/unshare", JSON, body, 404);
+    ash__free(body);
+    visit_free(v);
+    v = as(h, ann, "POST /.ashlar/tree/share", JSON, "{\"path\": \"/open\"}");
+    id = strstr(ash__buffer_text(&v->body), "\"id\":\"") + 6;
+    body = ash__sprintf("{\"id\": \"%.24s\"}", id);
+    expect(h, bob, "POST /.ashlar/tree/unshare", JSON, body, 200);
+    expect(h, bob, "POST /.ashlar/tree/unshare", JSON, "{\"id\": \"x\"}", 404);
+    ash__free(body);
     visit_free(v);
 }
 
@@ -435,6 +470,7 @@ int main(void)
         RULES(test_who_changed_it_is_told),
         RULES(test_events_are_of_what_may_be_seen),
         RULES(test_links_ask_nobody),
+        RULES(test_links_are_taken_back_by_who_sees_them),
         RULES(test_no_version_comes_back_for_who_may_not_read_it),
         RULES(test_locks_are_taken_away_by_who_may_change),
         RULES(test_roles_of_other_databases_are_not_meant),
