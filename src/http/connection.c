@@ -235,7 +235,7 @@ static bool wait_for_service(ash_http_connection *c, unsigned *wishes)
     x->is_put_off = false;
     /* Which of the two put it off: who waits for a body is begun. */
     if (x->finish != NULL)
-        x->finish(x);
+        ash__exchange_finish(x);
     else
         ash__http_server_of(c)->service->begin(x);
     enter_begun(c);
@@ -366,7 +366,7 @@ static bool read_body(ash_http_connection *c, unsigned *wishes)
             refuse(&r->x, 400, "the body's chunks are none");
         r->x.must_close = true;
     } else if (ash__body_is_over(&r->body) && r->x.status == 0) {
-        r->x.finish(&r->x);
+        ash__exchange_finish(&r->x);
         ash_assert(r->x.status != 0 || r->x.is_put_off);
         if (r->x.status == 0) {
             enter(c, ASH_PHASE_WAIT);

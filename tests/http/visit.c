@@ -131,8 +131,8 @@ static void decided(visit *v)
 void visit_end(visit *v)
 {
     if (v->x.status == 0)
-        v->x.finish(&v->x);
-    for (; v->x.is_put_off && v->x.status == 0; v->x.finish(&v->x)) {
+        ash__exchange_finish(&v->x);
+    for (; v->x.is_put_off && v->x.status == 0; ash__exchange_finish(&v->x)) {
         ash__clock_sleep_ms(2);
         v->x.is_put_off = false;
     }

@@ -2,6 +2,7 @@
 /* COPY and MOVE.  A file that is copied onto a file is its new version; whatever else is in the way
  * goes to the trash, in the same commit. */
 #include "base/mem.h"
+#include "http/dav/below.h"
 #include "http/dav/dead.h"
 #include "http/dav/upload.h"
 
@@ -62,6 +63,22 @@ static bool check_source(copying *c)
                                  : "Depth of a COPY is 0 or infinity");
     c->alone = depth == 0;
     return !ash__answered(x);
+}
+
+/* What has a list of its own goes along with its folder: only where who asks could move it, too. */
+static bool check_members(copying *c)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_entry *closed = NULL;
+    if (!c->move || !ash_tree_entry_is_folder(c->source.entry))
+        return true;
+    if (ash__dav_find_closed(c->dav, c->x->op, c->from, ASH_TREE_READ | ASH_TREE_WRITE, &closed,
+                             &err) != 0)
+        ash__answer_error(c->x, &err);
+    else if (closed != NULL)
+        ash__answer_text(c->x, 403, "something in %s is not yours to move", c->from);
+    ash_tree_entry_free(closed);
+    return !ash__answered(c->x);
 }
 
 static bool check_target(copying *c)
@@ -194,7 +211,7 @@ void ash__dav_copy(ash_dav *dav, ash_exchange *x, const char *path)
     unsigned source = c.move ? ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW : ASH_GUARD_READ;
     unsigned target = ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW | ASH_GUARD_OTHER;
     if (check_paths(&c) && ash__dav_guard(dav, x, path, source, &c.source) && check_source(&c) &&
-        ash__dav_guard(dav, x, c.to, target, &c.target) && check_target(&c))
+        ash__dav_guard(dav, x, c.to, target, &c.target) && check_target(&c) && check_members(&c))
         carry_out(&c);
     ash__dav_guard_release(&c.source);
     ash__dav_guard_release(&c.target);

@@ -309,27 +309,82 @@ ash_users *ash__gate_users(ash_gate *g)
     return &g->users;
 }
 
-bool ash__gate_stays(const ash_exchange *x)
+/* ---- what has changed since ---- */
+
+typedef enum since { SINCE_SAME, SINCE_MORE, SINCE_LESS, SINCE_GONE } since;
+
+static bool has_role(const bson_t *roles, const bson_iter_t *role)
 {
-    const ash_coming *c = coming_of(x);
+    bson_iter_t at;
+    bson_t one, other;
+    uint32_t len;
+    const uint8_t *data;
+    bson_iter_document(role, &len, &data);
+    bool good = bson_init_static(&one, data, len) && bson_iter_init(&at, roles);
+    while (good && bson_iter_next(&at)) {
+        bson_iter_document(&at, &len, &data);
+        if (bson_init_static(&other, data, len) && bson_equal(&one, &other))
+            return true;
+    }
+    return false;
+}
+
+static bool has_all(const ash_visitor *v, const ash_visitor *less)
+{
+    bson_iter_t at;
+    bool all = ash__privileges_cover(&v->privileges, &less->privileges) &&
+               bson_iter_init(&at, &less->roles);
+    while (all && bson_iter_next(&at))
+        all = has_role(&v->roles, &at);
+    return all;
+}
+
+/* Who cannot be looked up counts as gone. */
+static since look_again(const ash_coming *c, bool in_use)
+{
+    const ash_visitor *v = c->visitor;
     ash_visitor *now = NULL;
     ash_error err = ASH_ERROR_INIT;
-    if (c == NULL || c->visitor == NULL || c->visitor->user == NULL)
-        return c == NULL;
-    if (c->is_session && !ash__gate_session_lasts(c->gate, c))
-        return false;
-    if (c->is_token && !ash__token_lasts(&c->gate->users, c->token_id))
-        return false;
-    if (c->visitor->known_at == ash__users_changes())
-        return true;
-    int rc = c->is_token
-                 ? ash__visitor_find(&c->gate->users, c->visitor->user, c->visitor->db, &now, &err)
-                 : ash__visitor_renew(&c->gate->users, c->visitor, &now, &err);
-    bool stays = rc == 0 && bson_equal(&now->roles, &c->visitor->roles) &&
-                 memcmp(now->user_id, c->visitor->user_id, sizeof now->user_id) == 0;
+    if (v == NULL || v->user == NULL ||
+        (c->is_session && !ash__gate_session_lasts(c->gate, c, in_use)) ||
+        (c->is_token && !ash__token_lasts(&c->gate->users, c->token_id)))
+        return SINCE_GONE;
+    if (v->known_at == ash__users_changes())
+        return SINCE_SAME;
+    int rc = c->is_token ? ash__visitor_find(&c->gate->users, v->user, v->db, &now, &err)
+                         : ash__visitor_renew(&c->gate->users, v, &now, &err);
+    since what = SINCE_SAME;
+    if (rc != 0 || memcmp(now->user_id, v->user_id, sizeof now->user_id) != 0 ||
+        !ash__origins_admit(ash__doc_from_bson(&now->origins), c->x->remote, c->x->local))
+        what = SINCE_GONE;
+    else if (!has_all(now, v))
+        what = SINCE_LESS;
+    else if (!has_all(v, now))
+        what = SINCE_MORE;
     ash__visitor_release(now);
-    return stays;
+    return what;
 }
+
+bool ash__gate_stays(const ash_exchange *x)
+{
+    return x->visitor == NULL || look_again(coming_of(x), false) == SINCE_SAME;
+}
+
+bool ash__gate_admits_still(ash_gate *g, ash_exchange *x)
+{
+    since what = SINCE_SAME;
+    if (x->visitor != NULL)
+        what = look_again(coming_of(x), true);
+    else if (g != NULL && ash__gate_asks(g))
+        what = SINCE_GONE;
+    if (what == SINCE_GONE)
+        challenge(x, "this server does not know any more who you are: nothing was done");
+    else if (what == SINCE_LESS)
+        ash__answer_text(x, 403, "a right was taken from you meanwhile: nothing was done");
+    return x->status == 0;
+}
+
+/* ---- what it may ---- */
 
 bool ash__gate_is_stranger(const ash_exchange *x)
 {

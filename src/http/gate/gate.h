@@ -62,11 +62,14 @@ const char *ash__gate_within(const ash_exchange *x);
 bool ash__gate_owns_tokens(const ash_exchange *x);
 /* For looking at users and their tokens; the gate's. */
 struct ash_users *ash__gate_users(ash_gate *gate);
-/* Is the user still there, with the roles and the password of when the exchange began?  For answers
- * that have no end. */
+/* Is the user still there, with the rights and the password of when the exchange began, and is its
+ * token, or session, good?  For answers that have no end. */
 bool ash__gate_stays(const ash_exchange *x);
 /* Why a user may not do that: a text. */
 const char *ash__gate_why_not(const ash_exchange *x);
+/* The same of a request whose body has come, which took its time; more rights than then are none the
+ * worse.  false: x is answered (401, 403).  gate: NULL asks nobody. */
+bool ash__gate_admits_still(ash_gate *gate, ash_exchange *x);
 /* Answers 401 to a stranger, and 403 to others. */
 void ash__gate_refuse(ash_exchange *x);
 

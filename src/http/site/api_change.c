@@ -2,6 +2,7 @@
 /* Calls that change something.  Locks stand in their way as they do in WebDAV's. */
 #include "base/mem.h"
 #include "http/date.h"
+#include "http/dav/below.h"
 #include "http/dav/guard.h"
 #include "http/dav/holders.h"
 #include "http/gate/trace.h"
@@ -55,6 +56,22 @@ static void run_mkdir(ash_api_call *c)
     ash__dav_guard_release(&g);
 }
 
+/* As MOVE has it. */
+static bool check_members(ash_api_call *c, const ash_tree_entry *folder)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_entry *closed = NULL;
+    if (folder == NULL || !ash_tree_entry_is_folder(folder))
+        return true;
+    if (ash__dav_find_closed(c->mount->dav, c->x->op, c->path, ASH_TREE_READ | ASH_TREE_WRITE,
+                             &closed, &err) != 0)
+        ash__api_fail(c, &err);
+    else if (closed != NULL)
+        ash__api_refuse(c, 403, "EACCES", "something in %.300s is not yours to move", c->url_path);
+    ash_tree_entry_free(closed);
+    return c->x->status == 0;
+}
+
 static void transfer(ash_api_call *c, bool move, const char *to)
 {
     unsigned all = ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW;
@@ -63,7 +80,8 @@ static void transfer(ash_api_call *c, bool move, const char *to)
     ash_tree_entry *e = NULL;
     ash_error err = ASH_ERROR_INIT;
     if (guard(c, c->path, move ? all : ASH_GUARD_READ, &from, &o) &&
-        guard(c, to, all | ASH_GUARD_OTHER, &there, &other)) {
+        guard(c, to, all | ASH_GUARD_OTHER, &there, &other) &&
+        (!move || check_members(c, from.entry))) {
         o.replace = ash__api_flag(c, "replace");
         o.make_folders = ash__api_flag(c, "make_folders");
         o.recursive = true;

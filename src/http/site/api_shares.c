@@ -139,21 +139,30 @@ static void run_share(ash_api_call *c)
     ash__share_release(&share);
 }
 
+/* *e: what is shared, yours; NULL where it is gone.  ASH_ENOTFOUND: the user may not know of it. */
+static int look_at(const ash_site_mount *m, const ash_op *op, const ash_share *share,
+                   ash_tree_entry **e, ash_error *err)
+{
+    *e = NULL;
+    int rc = ash__share_entry(share, m->tree, e, err);
+    if (rc != 0 && (rc != ASH_ENOTFOUND || op != NULL))
+        return rc;
+    if (op == NULL || ash__dav_allows(m->dav, op, ash_tree_entry_path(*e), ASH_TREE_READ))
+        return 0;
+    ash_tree_entry_free(*e);
+    *e = NULL;
+    return ash__fail(err, ASH_ENOTFOUND, "there is no such share");
+}
+
 static int list_one(void *ctx, const ash_share *share, ash_error *err)
 {
     ash_api_call *c = ctx;
     ash_tree_entry *e = NULL;
     if (strcmp(share->root, c->mount->root) != 0)
         return 0;
-    int rc = ash__share_entry(share, c->mount->tree, &e, err);
-    if (rc != 0 && rc != ASH_ENOTFOUND)
-        return rc;
-    if (c->x->op != NULL &&
-        (e == NULL ||
-         !ash__dav_allows(c->mount->dav, c->x->op, ash_tree_entry_path(e), ASH_TREE_READ))) {
-        ash_tree_entry_free(e);
-        return 0;
-    }
+    int rc = look_at(c->mount, c->x->op, share, &e, err);
+    if (rc != 0)
+        return rc == ASH_ENOTFOUND ? 0 : rc;
     ash__json_comma(&c->out);
     ash__buffer_append_byte(&c->out, '{');
     add_share(c, c->mount, share, e);
@@ -172,6 +181,37 @@ static void run_shares(ash_api_call *c)
         ash__buffer_append_text(&c->out, "]}");
 }
 
+typedef struct sought {
+    const ash_api_call *c;
+    const char *id;
+    bool found;
+} sought;
+
+static int find_one(void *ctx, const ash_share *share, ash_error *err)
+{
+    sought *s = ctx;
+    const ash_site *site = s->c->site;
+    ash_tree_entry *e = NULL;
+    char id[25];
+    bson_oid_to_string(&share->id, id);
+    for (size_t i = 0; strcmp(id, s->id) == 0 && i < site->mount_count; i++)
+        if (strcmp(share->root, site->mounts[i].root) == 0 &&
+            look_at(&site->mounts[i], s->c->x->op, share, &e, err) == 0)
+            s->found = true;
+    ash_tree_entry_free(e);
+    return 0;
+}
+
+/* A link to what the user may not see is not there; who has the link itself knows of it. */
+static int check_known(const ash_api_call *c, const char *id, ash_error *err)
+{
+    sought s = {c, id, false};
+    if (c->x->op == NULL || ash__share_is_token(id))
+        return 0;
+    int rc = ash__share_each(c->site->shares, find_one, &s, err);
+    return rc == 0 && !s.found ? ash__fail(err, ASH_ENOTFOUND, "there is no such share") : rc;
+}
+
 static void run_unshare(ash_api_call *c)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -181,7 +221,7 @@ static void run_unshare(ash_api_call *c)
         ash__trace_text(c->x, "id", id);
     if (id == NULL)
         ash__api_refuse(c, 400, "EINVAL", "`id` is needed: of something that `shares` lists");
-    else if (ash__share_remove(c->site->shares, id, &err) != 0)
+    else if (check_known(c, id, &err) != 0 || ash__share_remove(c->site->shares, id, &err) != 0)
         ash__api_fail(c, &err);
     else
         ash__buffer_append_text(&c->out, "{\"removed\":1}");

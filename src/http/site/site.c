@@ -128,8 +128,10 @@ static void begin_part(ash_site *s, ash_exchange *x, const ash_site_part *p, con
 {
     if (ash__site_refuse_need(s, x, p->need))
         return;
-    if (p->need == ASH_SITE_NEEDS_NOTHING)
+    if (p->need == ASH_SITE_NEEDS_NOTHING) {
         x->op = NULL;
+        x->admits = NULL;
+    }
     p->begin(s, x, rest);
 }
 
@@ -287,6 +289,12 @@ static void begin_star(ash_site *s, ash_exchange *x)
     ash__answer_text(x, 405, "\"*\" is for OPTIONS alone");
 }
 
+/* x->service is by then of whoever has the request. */
+static bool admits(ash_exchange *x)
+{
+    return ash__gate_admits_still(x->gate, x);
+}
+
 static void begin(ash_exchange *x)
 {
     ash_site *s = x->service;
@@ -294,6 +302,8 @@ static void begin(ash_exchange *x)
     if (ash__site_refuse_stranger(s, x) || !ash__gate_enter(s->gate, x) || ash__site_trace(s, x) ||
         ash__site_refuse_outside(x))
         return;
+    x->gate = s->gate;
+    x->admits = admits;
     if (path == NULL) {
         begin_star(s, x);
         return;
