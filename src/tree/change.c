@@ -106,11 +106,21 @@ typedef struct change_call {
     void *ctx;
 } change_call;
 
+static int change(change_call *call, ash_error *err)
+{
+    call->commit.too_many = false;
+    int rc = call->fn(&call->commit, call->ctx, err);
+    if (rc == 0)
+        rc = ash__account_settle(&call->commit, err);
+    ash__account_release(&call->commit.account);
+    return rc;
+}
+
 static int run(ash_transaction *t, void *ctx, ash_error *err)
 {
     change_call *call = ctx;
     call->commit.op.transaction = t;
-    return call->fn(&call->commit, call->ctx, err);
+    return change(call, err);
 }
 
 int ash__tree_change_options(ash_tree_change_options *ours, const ash_tree_change_options *theirs,
@@ -137,7 +147,8 @@ static int transact(change_call *call, ash_error *err)
         ash_op own = c->op;
         return ash_store_transact(c->tree->store, run, call, &own, err);
     }
-    rc = call->fn(c, call->ctx, err);
+    c->whole = true;
+    rc = change(call, err);
     /* Nobody can tell how far it came: the caller's transaction must not be committed. */
     if (rc != 0)
         ash__transaction_break(joined);
@@ -318,6 +329,8 @@ int ash__commit_insert(ash_tree_commit *c, const bson_t *doc, const char *folder
         rc = ash__fail(err, ASH_EEXISTS, "somebody else has just taken the name");
     if (rc == 0)
         rc = ash__entry_new(bson_copy(doc), out, err);
+    if (rc == 0)
+        rc = ash__account_add(c, &(*out)->parent, (*out)->content.length, err);
     if (rc == 0 && folder_path != NULL)
         ash__entry_set_path(*out, folder_path);
     else if (rc == 0)
@@ -344,7 +357,7 @@ static size_t batch_of(size_t left)
 
 int ash__commit_insert_all(ash_tree_commit *c, bson_t *const *docs, size_t count, ash_error *err)
 {
-    int rc = 0;
+    int rc = ash__account_documents(c, docs, count, err);
     for (size_t i = 0; rc == 0 && i < count; i += ASH_TREE_BATCH)
         rc = insert_batch(c, docs + i, batch_of(count - i), err);
     return rc;
@@ -514,24 +527,38 @@ static int bury_one(ash_tree_commit *c, const ash_tree_entry *old, ash_error *er
     return rc;
 }
 
+/* It has other bytes, or comes to lie elsewhere. */
+static int account_revision(ash_tree_commit *c, const ash_tree_entry *old, const ash_tree_entry *e,
+                            ash_error *err)
+{
+    int rc = 0;
+    if (e->parent.value_type != BSON_TYPE_EOD && !ash__same_id(&e->parent, &old->parent))
+        rc = ash__account_move(c, old, &e->parent, err);
+    if (rc == 0)
+        rc = ash__account_add(c, &e->parent, e->content.length - old->content.length, err);
+    return rc;
+}
+
 int ash__commit_revise(ash_tree_commit *c, const ash_tree_entry *old, const bson_t *set,
                        ash_tree_entry **out, ash_error *err)
 {
+    ash_tree_entry *made = NULL;
     *out = NULL;
-    bool is_new_root = old->version == 0;
     bson_t *doc = build_revision(c, old, set);
-    int rc = 0;
-    if (is_new_root) {
-        rc = ash__commit_insert(c, doc, NULL, out, err);
-    } else {
-        rc = bury_one(c, old, err);
-        if (rc == 0)
-            rc = replace(c, old, doc, err);
-        if (rc == 0)
-            rc = ash__entry_new(bson_copy(doc), out, err);
-        if (rc == 0)
-            (*out)->path = ash__strdup(old->path);
+    if (old->version == 0) { /* a root that had none */
+        int inserted = ash__commit_insert(c, doc, NULL, out, err);
+        bson_destroy(doc);
+        return inserted;
     }
-    bson_destroy(doc);
+    int rc = ash__entry_new(doc, &made, err);
+    if (rc == 0)
+        rc = account_revision(c, old, made, err);
+    if (rc == 0)
+        rc = bury_one(c, old, err);
+    if (rc == 0)
+        rc = replace(c, old, made->doc, err);
+    if (rc == 0)
+        made->path = ash__strdup(old->path);
+    ash__tree_give(rc, made, out);
     return rc;
 }

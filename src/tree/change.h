@@ -10,7 +10,7 @@
  * (ash__commit_claim), so that one who deletes a folder and one who puts something into it do not
  * both win; and one claim of all trees stands for the shape of the tree when folders move. */
 
-#include "tree/lookup.h"
+#include "tree/account.h"
 
 /* What runs in a change's transaction, as often as it takes. */
 typedef struct ash_tree_commit {
@@ -20,6 +20,9 @@ typedef struct ash_tree_commit {
     const ash_tree_change_options *opts;
     const char *changed_by;        /* who is known to change it, or NULL */
     const bson_value_t *gone_with; /* NULL, or the folder that this deletes a part of */
+    bool whole;                    /* in a caller's transaction: all at once */
+    bool too_many;            /* result of a failure: what a folder has was too much to count */
+    ash_tree_account account; /* of this run */
 } ash_tree_commit;
 
 typedef int (*ash_tree_commit_fn)(ash_tree_commit *c, void *ctx, ash_error *err);
