@@ -6,43 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 python=/usr/bin/python3
 [ -x $python ] || python=python3
-pki=$scratch/pki
-
-# An authority of that name.
-authority() {
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/O=Example/CN=$1" \
-        -keyout "$pki/$1.key" -out "$pki/$1.pem" 2>/dev/null
-}
-
-# certificate NAME SUBJECT AUTHORITY EXTENSION: with its key in one file
-certificate() {
-    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "$2" -utf8 -keyout "$pki/$1.key" -out "$pki/$1.csr" 2>/dev/null
-    echo "$4" >"$pki/$1.ext"
-    openssl x509 -req -in "$pki/$1.csr" -CA "$pki/$3.pem" -CAkey "$pki/$3.key" -CAcreateserial -days 2 -extfile "$pki/$1.ext" \
-        -out "$pki/$1.crt" 2>/dev/null
-    cat "$pki/$1.crt" "$pki/$1.key" >"$pki/$1.pem"
-}
-
-mkdir "$pki"
-authority ca && authority stranger || exit 1
-certificate server /O=Example/CN=localhost ca 'subjectAltName=DNS:localhost,IP:127.0.0.1' || exit 1
-certificate ann '/O=Example/OU=a, b \+ c/CN=Änne' ca 'extendedKeyUsage=clientAuth' || exit 1
-certificate nobody /O=Example/CN=nobody ca 'extendedKeyUsage=clientAuth' || exit 1
-certificate forged '/O=Example/OU=a, b \+ c/CN=Änne' stranger 'extendedKeyUsage=clientAuth' || exit 1
-subject=$(openssl x509 -in "$pki/ann.pem" -noout -subject -nameopt RFC2253 | sed 's/^subject=//')
-
-# serve_tls STORE [ARGS…]: also sets $http, host and port of HTTP's door
-serve_tls() {
-    store=$1
-    shift
-    start_server "$store" --http 127.0.0.1:0 --tls-certificate "$pki/server.pem" --tls-ca "$pki/ca.pem" "$@" || return 1
-    tries=0
-    until http=$(sed -n 's|^https://\([^/]*\)/.*|\1|p' "$scratch/server.out" | grep .); do
-        tries=$((tries + 1))
-        [ $tries -lt 100 ] || return 1
-        sleep 0.1
-    done
-}
+. "$here/../tls_files.sh"
+make_tls_files || exit 1
 
 python_case() { timeout 120 $python "$here/tls.py" "$server_address" "$pki" "$1" "${2-}"; }
 
@@ -94,7 +59,7 @@ case_another_certificate_by_sighup() {
     start_server "$scratch/open" --tls-certificate "$scratch/changing.pem"
     shown() { openssl s_client -connect "$server_address" </dev/null 2>/dev/null | openssl x509 -noout -fingerprint; }
     first=$(shown)
-    certificate second /O=Example/CN=second ca 'subjectAltName=DNS:localhost'
+    make_certificate second /O=Example/CN=second ca 'subjectAltName=DNS:localhost'
     echo rubbish >"$scratch/changing.pem"
     kill -HUP $server_pid
     sleep 0.5
