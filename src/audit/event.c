@@ -53,14 +53,19 @@ void ash__audit_line(const ash_audit_event *e, int64_t now_wall_ms, ash_buffer *
     ash__builder_end(&b);
     ash__doc_to_bson(ash__builder_doc(&b), &doc);
     char *json = bson_as_relaxed_extended_json(&doc, &len);
-    /* None for text that is no UTF-8: the event is told without its parameters then. */
+    /* None for text that is no UTF-8: the event is told without it then. */
     if (json != NULL) {
         ash__buffer_append(out, json, len);
         ash__buffer_append_byte(out, '\n');
         bson_free(json);
-    } else if (e->param.data != NULL) {
+    } else if (e->param.data != NULL || e->roles.data != NULL || e->user != NULL) {
         ash_audit_event bare = *e;
-        bare.param = (ash_doc){0};
+        if (e->param.data != NULL)
+            bare.param = (ash_doc){0};
+        else if (e->roles.data != NULL)
+            bare.roles = (ash_doc){0};
+        else
+            bare.user = NULL;
         ash__audit_line(&bare, now_wall_ms, out);
     }
     ash__builder_release(&b);

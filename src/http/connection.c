@@ -82,6 +82,8 @@ static void tell(ash_http_connection *c)
     if (s->opts.log == NULL)
         return;
     ash_http_record record = {.remote = c->peer.remote,
+                              .user = r->x.user,
+                              .db = r->x.user_db,
                               .method = r->head.method,
                               .target = r->head.target,
                               .id = r->id,
@@ -261,7 +263,7 @@ static size_t complete_head(const ash_http_connection *c)
     /* A first line of some other protocol, or of endless length, is not waited for. */
     bool endless = len >= IN_BYTES || (len - n > ASH_HEAD_MAX_TARGET_BYTES + 64 &&
                                        memchr(data + n, '\n', len - n) == NULL);
-    return endless ? len : 0;
+    return endless || data[0] == ASH_HEAD_TLS_BYTE ? len : 0;
 }
 
 /* false: *wishes. */

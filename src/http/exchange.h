@@ -59,6 +59,8 @@ struct ash_exchange {
 
     /* Of who finds out who asks (http/gate). */
     const struct ash_op *op; /* for calls that are made for the client; NULL: nobody is asked */
+    const char *user,
+        *user_db; /* for logs, as long as it has visitor; NULL: nobody has signed in */
     void *visitor;
     void (*dismiss)(ash_exchange *x); /* after release(), if set */
     bool is_put_off;

@@ -54,6 +54,8 @@ static size_t head_length(const char *data, size_t len)
 static int check_incomplete(const char *data, size_t len, const char **why)
 {
     const char *line_end = memchr(data, '\n', len);
+    if (len > 0 && data[0] == ASH_HEAD_TLS_BYTE)
+        return refuse(why, 400, "this port speaks no TLS: the URL begins with http://");
     if (line_end == NULL && len > ASH_HEAD_MAX_TARGET_BYTES + 64)
         return refuse(why, 414, "the request's target is too long");
     if (len >= ASH_HEAD_MAX_BYTES)

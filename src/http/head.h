@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 enum {
+    ASH_HEAD_TLS_BYTE = 0x16,       /* that a handshake begins with, and no method */
     ASH_HEAD_MAX_BYTES = 64 * 1024, /* of request line and fields together */
     ASH_HEAD_MAX_TARGET_BYTES = 32 * 1024,
     ASH_HEAD_MAX_FIELDS = 100,

@@ -75,6 +75,24 @@ static void add_quoted(ash_buffer *out, const char *text)
     }
 }
 
+/* "ann", "ann@files" of another database than admin; nothing that would be two words. */
+static void add_user(ash_buffer *out, const ash_http_record *r)
+{
+    if (r->user == NULL || r->user[0] == '\0') {
+        ash__buffer_append_byte(out, '-');
+        return;
+    }
+    for (const char *at = r->user; *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
+        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '\\')
+            ash__buffer_printf(out, "\\x%02x", c);
+        else
+            ash__buffer_append_byte(out, c);
+    }
+    if (strcmp(r->db, "admin") != 0)
+        ash__buffer_printf(out, "@%s", r->db);
+}
+
 /* "127.0.0.1:40000" without its port. */
 static void add_host(ash_buffer *out, const char *remote)
 {
@@ -95,7 +113,9 @@ static void add_combined(ash_buffer *out, const ash_http_record *r)
     struct tm tm;
     gmtime_r(&s, &tm);
     add_host(out, r->remote);
-    ash__buffer_printf(out, " - - [%02d/%s/%04d:%02d:%02d:%02d +0000] \"", tm.tm_mday,
+    ash__buffer_append_text(out, " - ");
+    add_user(out, r);
+    ash__buffer_printf(out, " [%02d/%s/%04d:%02d:%02d:%02d +0000] \"", tm.tm_mday,
                        months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
     add_quoted(out, r->method);
     ash__buffer_append_byte(out, ' ');
@@ -117,6 +137,10 @@ static void add_json(ash_buffer *out, const ash_http_record *r)
     ash__json_add_time(out, "time", r->begun_ms);
     ash__json_add_text(out, "id", r->id);
     ash__json_add_text(out, "remote", r->remote);
+    if (r->user != NULL) {
+        ash__json_add_text(out, "user", r->user);
+        ash__json_add_text(out, "db", r->db);
+    }
     ash__json_add_text(out, "method", r->method);
     ash__json_add_text(out, "target", r->target);
     ash__json_add_text(out, "protocol", r->protocol);

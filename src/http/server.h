@@ -29,7 +29,9 @@ typedef struct ash_http_counts {
 /* One line of the access log. */
 typedef struct ash_http_record {
     const char *remote, *method, *target, *id, *agent, *referer; /* NULL: not known */
-    const char *protocol;                                        /* "HTTP/1.1" */
+    const char *user,
+        *db; /* who asks, and of which database that is; NULL: nobody was asked, or said it */
+    const char *protocol; /* "HTTP/1.1" */
     int status;
     int64_t received_bytes, sent_bytes;
     int64_t begun_ms; /* since 1970 */

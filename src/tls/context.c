@@ -124,15 +124,22 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
 /* As Mozilla's "intermediate" recommendation has it (RFC 9325), without what needs DH parameters. */
 static bool set_protocol(SSL_CTX *context)
 {
+    char groups[] = "X25519:P-256:P-384"; /* OpenSSL casts const away */
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
                                      SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
     /* A read or a write that can go on later does so with other memory. */
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                   SSL_MODE_RELEASE_BUFFERS);
+    /* Each connection shows its certificates anew: one that is over, or was taken back by another
+     * file of who signs, lets nobody in, and there is no key of tickets that would open what was
+     * said before. */
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_num_tickets(context, 0);
     SSL_CTX_set_alpn_select_cb(context, choose_protocol, NULL);
     return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
            SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1 &&
-           SSL_CTX_set1_groups_list(context, "X25519:P-256:P-384") == 1 &&
+           SSL_CTX_set1_groups_list(context, groups) == 1 &&
            SSL_CTX_set_session_id_context(context, (const unsigned char *)"ashlar", 6) == 1;
 }
 

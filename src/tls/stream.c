@@ -103,9 +103,14 @@ static void log_failure(const ash_stream *s, const char *reason)
 /* To who speaks HTTP where it has to be HTTPS. */
 static void answer_plainly(const ash_stream *s)
 {
-    static const char text[] = "HTTP/1.1 400 Bad Request\r\n"
-                               "Content-Type: text/plain\r\nConnection: close\r\n\r\n"
-                               "this port speaks TLS: the URL begins with https://\n";
+    static const char text[] =
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 51\r\n"
+        "Connection: close\r\n\r\n"
+        "this port speaks TLS: the URL begins with https://\n";
+    char dropped[4096];
+    /* What is not read would reset the connection, and the text with it. */
+    while (recv(s->fd, dropped, sizeof dropped, MSG_DONTWAIT) > 0)
+        continue;
     (void)!send(s->fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 

@@ -12,6 +12,9 @@ int ash__tree_require(const ash_tree_chain *chain, unsigned rights, const ash_op
  * lists are those of today (or the last ones), or what was closed would stay open in the past. */
 int ash__tree_require_at(ash_tree *tree, const ash_tree_chain *chain, int64_t at_ms,
                          unsigned rights, const ash_op *op, ash_error *err);
+/* May who asks read this version, by the lists of where it lay?  ASH_EACCES. */
+int ash__tree_require_read(ash_tree *tree, const ash_tree_entry *entry, const ash_op *op,
+                           ash_error *err);
 /* Who looks after the whole tree has to be allowed everything with its root. */
 int ash__tree_require_care(ash_tree *tree, const ash_op *op, ash_error *err);
 /* An entry as it is guarded: its newest version, under the path that it had.  Where that was pruned

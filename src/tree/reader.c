@@ -67,8 +67,8 @@ int ash_tree_open_reader(ash_tree *tree, const char *path, const ash_tree_read_o
 }
 
 /* Whoever may list a folder has entries of files that he may not read. */
-static int require_read(ash_tree *tree, const ash_tree_entry *entry, const ash_op *op,
-                        ash_error *err)
+int ash__tree_require_read(ash_tree *tree, const ash_tree_entry *entry, const ash_op *op,
+                           ash_error *err)
 {
     ash_op own = ash__op_of(op);
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
@@ -96,7 +96,7 @@ int ash_tree_open_entry(ash_tree *tree, const ash_tree_entry *entry,
     *out = NULL;
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
-        rc = require_read(tree, entry, op, err);
+        rc = ash__tree_require_read(tree, entry, op, err);
     return rc == 0 ? open_reader(tree, ash_tree_entry_copy(entry), &o, op, out, err) : rc;
 }
 
@@ -104,7 +104,7 @@ int ash_tree_probe(ash_tree *tree, const ash_tree_entry *entry, const ash_op *op
 {
     ash_op own = ash__op_of(op);
     ash_assert(tree != NULL && entry != NULL);
-    int rc = require_read(tree, entry, &own, err);
+    int rc = ash__tree_require_read(tree, entry, &own, err);
     if (rc == 0 && entry->content.id.len != 0)
         rc = ash__content_probe(tree->contents, &entry->content.id, &own, err);
     return rc;

@@ -71,6 +71,9 @@ static int restore(ash_tree_commit *c, void *ctx, ash_error *err)
     if (rc == 0 && (old == NULL || old->is_deleted))
         rc = ash__fail(err, ASH_ENOREVISION, "%s has no version %" PRId32,
                        ash__chain_last(&chain)->path, call->version);
+    /* It may have lain where the list was another one. */
+    if (rc == 0)
+        rc = ash__tree_require_read(c->tree, old, &c->op, err);
     if (rc == 0)
         rc = bring_back(c, call, ash__chain_last(&chain), old, err);
     ash_tree_entry_free(old);

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "user/builtin.h"
 #include "user/keys.h"
 #include "user/subject.h"
@@ -168,6 +169,10 @@ static int check_name(const ash_user_id *id, ash_error *err)
     if (*id->name == '\0' || strlen(id->name) >= ASH_USER_NAME_BYTES)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "%s names have 1 to %d bytes",
                                 id->kind->noun, ASH_USER_NAME_BYTES - 1);
+    /* Logs could not have it. */
+    if (ash__text_good(id->name, strlen(id->name)) != strlen(id->name))
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "%s names are UTF-8",
+                                id->kind->noun);
     if (id->kind == &ash__role_kind && ash__role_is_builtin(id->name, id->db))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_ROLE_MODIFICATION,
                                 "%.60s@%.63s is a built-in role", id->name, id->db);

@@ -283,6 +283,21 @@ int ash__token_find(ash_users *u, const char *text, ash_token *out, ash_error *e
     return no_such(err);
 }
 
+bool ash__token_lasts(ash_users *u, const char *id)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_token token;
+    bson_t doc;
+    if (find_by_id(u, id, &doc, &err) != 0)
+        return false;
+    bool good = read_token(ash__doc_from_bson(&doc), &token);
+    bson_destroy(&doc);
+    bool lasts = good && !is_over(&token);
+    if (good)
+        ash__token_release(&token);
+    return lasts;
+}
+
 int ash__token_use(ash_users *u, const ash_token *t, ash_error *err)
 {
     ash_builder filter = ASH_BUILDER_INIT, update = ASH_BUILDER_INIT;

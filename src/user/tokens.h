@@ -46,6 +46,8 @@ int ash__token_create(ash_users *u, ash_token *t, char text[ASH_TOKEN_TEXT_BYTES
 /* Who shows it?  ASH_ENOTFOUND, by one text: there is none, or it is over.  *out: to be released, on
  * success alone.  That the user is still there is the caller's to ask. */
 int ash__token_find(ash_users *u, const char *text, ash_token *out, ash_error *err);
+/* Is the token of that id still good?  Who cannot tell says no. */
+bool ash__token_lasts(ash_users *u, const char *id);
 /* Keeps that it was used now, if that was not kept lately. */
 int ash__token_use(ash_users *u, const ash_token *t, ash_error *err);
 /* id: who is known by it, of any user where user is NULL.  ASH_ENOTFOUND. */

@@ -4,12 +4,19 @@
 
 #include "audit/audit.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "wire/cmd.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_IDS = 10, MAX_ID_BYTES = 128, MAX_OPERATIONS = 20 };
+enum {
+    MAX_TEXT_BYTES = 255,
+    MAX_LIST_BYTES = 4096,
+    MAX_IDS = 10,
+    MAX_ID_BYTES = 128,
+    MAX_OPERATIONS = 20
+};
 
 /* Commands with events of their own. */
 typedef struct told {
@@ -143,8 +150,8 @@ int ash__wire_audit_admit(const ash_command *c, ash_error *err)
 
 static void add_namespace(ash_builder *b, const char *db, const char *coll)
 {
-    char *ns = coll != NULL ? ash__sprintf("%s.%s", db, coll) : ash__strdup(db);
-    ash__builder_text(b, "ns", ns);
+    char *ns = coll != NULL ? ash__sprintf("%s.%.255s", db, coll) : ash__strdup(db);
+    ash__builder_string(b, "ns", ns, (uint32_t)ash__text_good(ns, strlen(ns)));
     ash__free(ns);
 }
 
@@ -234,6 +241,21 @@ static void write_check(const ash_command *c, ash_builder *b)
         add_operations(c, b);
 }
 
+/* What a client says fills no log: texts are cut, and lists left out that are long. */
+static void add_bounded(ash_builder *b, const char *key, ash_value v)
+{
+    const char *text = ash__value_utf8(v, NULL);
+    if (text != NULL) {
+        size_t len = strlen(text);
+        size_t whole = ash__text_good(text, len < MAX_TEXT_BYTES ? len : MAX_TEXT_BYTES);
+        ash__builder_string(b, key, text, (uint32_t)whole);
+    } else if (v.len <= MAX_LIST_BYTES) {
+        ash__builder_value(b, key, v);
+    } else {
+        ash__builder_text(b, key, "(too long to be told)");
+    }
+}
+
 static void write_index_names(const ash_command *c, ash_builder *b)
 {
     ash_value indexes = ash__arg(c, "indexes");
@@ -241,9 +263,13 @@ static void write_index_names(const ash_command *c, ash_builder *b)
     if (indexes.type != BSON_TYPE_ARRAY)
         return;
     ash__builder_begin_array(b, "indexNames");
-    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(indexes)); ash__doc_iter_next(&it);)
-        if (it.value.type == BSON_TYPE_DOCUMENT)
-            ash__builder_item(b, shown++, ash__doc_get(ash__value_doc(it.value), "name"));
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(indexes));
+         shown < MAX_IDS && ash__doc_iter_next(&it);)
+        if (it.value.type == BSON_TYPE_DOCUMENT) {
+            char index[12];
+            add_bounded(b, ash__index_name(shown++, index),
+                        ash__doc_get(ash__value_doc(it.value), "name"));
+        }
     ash__builder_end(b);
 }
 
@@ -252,14 +278,16 @@ static void write_told(const ash_command *c, const told *t, ash_builder *b)
     char padded[64];
     if (t->name == NULL)
         add_namespace(b, c->db, c->coll);
-    else if (t->name[0] != '\0')
-        ash__builder_value(b, t->name, c->value);
+    else if (t->name[0] != '\0' && c->value.type == BSON_TYPE_UTF8)
+        /* What is no name could have anything in it. */
+        add_bounded(b, t->name, c->value);
     if (t->kind == ASH_AUDIT_USERS || (t->name != NULL && t->name[0] == '\0'))
         ash__builder_text(b, "db", c->db);
     for (ash_doc_iter it = ash__doc_iter(c->body); ash__doc_iter_next(&it);) {
         if (snprintf(padded, sizeof padded, " %s ", it.name) < (int)sizeof padded &&
-            strstr(t->fields, padded) != NULL)
-            ash__builder_element(b, &it);
+            strstr(t->fields, padded) != NULL &&
+            (t->kind != ASH_AUDIT_USERS || it.value.type == BSON_TYPE_ARRAY))
+            add_bounded(b, it.name, it.value);
     }
     if (strcmp(t->command, "updateUser") == 0)
         ash__builder_bool(b, "newPassword", ash__arg(c, "pwd").type != 0);

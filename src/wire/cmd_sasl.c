@@ -15,8 +15,10 @@
 
 enum { CONVERSATION = 1 };
 
-static void log_failure(const ash_command *c, const char *user, const char *why, int64_t skipped)
+static void log_failure(const ash_command *c, const ash_attempt_name *who, const char *why,
+                        int64_t skipped)
 {
+    const char *user = who->user;
     char shown[ASH_USER_NAME_BYTES], more[96] = "";
     size_t n = 0;
     /* Whatever it calls itself: in a log it stays on its line. */
@@ -25,8 +27,9 @@ static void log_failure(const ash_command *c, const char *user, const char *why,
     shown[n] = '\0';
     if (skipped > 0)
         snprintf(more, sizeof more, "; %lld more failed since the last line", (long long)skipped);
-    ash__log(ASH_LOG_WARN, "connection %lld from %s could not sign in as \"%s\": %s%s",
-             (long long)c->connection->peer.id, c->connection->peer.remote, shown, why, more);
+    ash__log(ASH_LOG_WARN, "connection %lld from %s could not sign in as \"%s\" of %.63s: %s%s",
+             (long long)c->connection->peer.id, c->connection->peer.remote, shown,
+             who->db != NULL ? who->db : "no database", why, more);
 }
 
 static ash_attempt_name who_tries(const ash_command *c)
@@ -48,7 +51,7 @@ int ash__sign_in_refuse(ash_command *c, const ash_attempt_name *who, const ash_a
     int64_t skipped = 0;
     c->connection->access.has_failed = true;
     if (ash__attempts_end(c->server->opts.attempts, attempt, false, ash__clock_ms(), &skipped)) {
-        log_failure(c, who->user, why->text, skipped);
+        log_failure(c, who, why->text, skipped);
         ash__wire_audit_sign_in(c, who, c->connection->access.mechanism,
                                 ASH_MONGO_AUTHENTICATION_FAILED, skipped);
     }

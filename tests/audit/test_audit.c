@@ -97,6 +97,36 @@ static int count_lines(const char *path)
     return lines;
 }
 
+/* What no log can have is left out, and the event is told. */
+static void test_audit_audit__no_bytes_keep_an_event_out(void **state)
+{
+    static const char bad[] = "ev\xff\xfe";
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        ash_builder param = ASH_BUILDER_INIT, roles = ASH_BUILDER_INIT;
+        ash_buffer line = ASH_BUFFER_INIT;
+        ash__builder_begin(&param);
+        ash__builder_text(&param, "ns", i == 0 ? bad : "a.b");
+        ash__builder_end(&param);
+        ash__builder_begin(&roles);
+        ash__builder_begin_doc(&roles, "0");
+        ash__builder_text(&roles, "role", i == 1 ? bad : "read");
+        ash__builder_end(&roles);
+        ash__builder_end(&roles);
+        ash_audit_event e = {.kind = ASH_AUDIT_STRUCTURE,
+                             .type = "dropCollection",
+                             .user = i == 2 ? bad : "ann",
+                             .db = "files",
+                             .roles = ash__builder_doc(&roles),
+                             .param = ash__builder_doc(&param)};
+        ash__audit_line(&e, INT64_C(1795000000123), &line);
+        assert_non_null(strstr(ash__buffer_text(&line), "dropCollection"));
+        ash__buffer_release(&line);
+        ash__builder_release(&param);
+        ash__builder_release(&roles);
+    }
+}
+
 static void test_audit_audit__an_event_is_mongodbs(void **state)
 {
     ash_builder b = ASH_BUILDER_INIT;
@@ -306,6 +336,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_event_is_mongodbs),
+        TEST(no_bytes_keep_an_event_out),
         TEST(only_what_was_chosen),
         TEST(a_large_file_gives_way),
         TEST(a_file_that_was_moved_is_made_anew),

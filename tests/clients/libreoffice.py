@@ -72,8 +72,10 @@ def main(pipe, command, url=None, *rest):
                 subprocess.run(rest[1], shell=True, check=True)
             document.store()
         else:
-            print(document.getText().getString())
+            rest = [document.getText().getString()]
     document.close(True)
+    if command == "text":
+        print(rest[0])
 
 
 main(*sys.argv[1:])

@@ -57,7 +57,8 @@ case_lock() {
         curl -sS -X PROPFIND -H 'Depth: 0' '$http/shared.odt' >'$scratch/open'"
     [ "$(cat "$scratch/put")" = 423 ]
     grep -qi activelock "$scratch/open"
-    office text "$dav/shared.odt" | grep -q second
+    office text "$dav/shared.odt" >"$scratch/text"
+    grep -q second "$scratch/text"
     [ "$(curl -sS -o "$scratch/answer" -w '%{http_code}' -X DELETE "$http/shared.odt")" = 204 ]
 }
 

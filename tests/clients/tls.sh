@@ -28,7 +28,7 @@ case_certificates_sign_in() {
     grep '"mechanism" *: *"MONGODB-X509"' "$scratch/audit" | grep -q '"result" *: *0'
     grep '"mechanism" *: *"MONGODB-X509"' "$scratch/audit" | grep -q '"result" *: *18'
     # Who was refused, in a spelling that a user can be made by.
-    grep -q 'could not sign in as "CN=nobody,O=Example": there is no such user of $external' "$scratch/server.err"
+    grep -q 'could not sign in as "CN=nobody,O=Example" of $external: there is no such user of $external' "$scratch/server.err"
 }
 
 case_certificates_that_are_required() {

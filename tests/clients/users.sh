@@ -72,7 +72,7 @@ case_indexes_and_validators_tell_nothing() { beyond indexes_and_validators_tell_
 
 case_guessing_is_slowed() {
     attack guessing_is_slowed
-    grep -q 'from 127.0.0.2:[0-9]* could not sign in as "root": ' "$scratch/server.err"
+    grep -q 'from 127.0.0.2:[0-9]* could not sign in as "root" of admin: ' "$scratch/server.err"
 }
 # Eight who wait have all the places.
 case_who_waits_has_no_place_to_keep() {

@@ -7,9 +7,10 @@ command -v curl >/dev/null || skip_all 'no curl'
 http_page=$1
 webdav_page=$2
 
-# lines PAGE: what is typed with curl and for links, one a line; without what goes on for ever, or is a server of its own.
+# lines PAGE: what is typed with curl and for links, one a line; without what goes on for ever, is a server of its own, or asks for
+# passwords (users_http.sh).
 lines() {
-    sed -n 's/^\$ //p' "$1" | grep -E '^(printf .*\| )?(curl|ashlar share)' | grep -v '/events/'
+    sed '/^## Users/,/^## /d' "$1" | sed -n 's/^\$ //p' | grep -E '^(printf .*\| )?(curl|ashlar share)' | grep -v '/events/'
 }
 
 # type_line LINE: with our address, links and ids in place of the page's; every failure counts.

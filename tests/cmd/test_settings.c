@@ -70,7 +70,7 @@ static void test_cmd_settings__lists(void **state)
           "127.0.0.1:1,[::1]:2,localhost");
     takes("mongo = :1\nnats = :2\nmongo = fd:3 \"4\"", ASH_SET_MONGO, ":1,fd:3,4");
     takes("http-host = a.example,b.example", ASH_SET_HTTP_HOST, "a.example,b.example");
-    refuses("mongo = 127.0.0.1:1, 192.0.2.1:1", 1, "only loopback");
+    refuses("mongo = 127.0.0.1:1, 192.0.2.256:1", 1, "neither an address");
     refuses("mongo = 127.0.0.1:x", 1, "not a port number");
     refuses("mongo = files.example:1", 1, "neither an address nor");
     refuses("mongo = fd:2", 1, "not the number of a socket");

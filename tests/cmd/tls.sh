@@ -33,10 +33,22 @@ case_files() {
     curl -sSf --cacert "$scratch/a.pem" "$https/large" | cmp - "$scratch/large"
     fails curl -sSf "$https/large" 2>"$scratch/untrusted"
     # Without TLS nobody is let in, and a browser is told why.
-    curl -s "http${https#https}/" | grep -q https
+    [ "$(curl -sS "http${https#https}/")" = 'this port speaks TLS: the URL begins with https://' ]
     # The folder's own socket is the owner's, as ever.
     "$ASHLAR" -s "$scratch/store" tree ls / | grep -q large
     stop_server
+    start_server "$scratch/store" --http 127.0.0.1:0
+    plain=$(sed -n 's|^http://\([^/]*\)/.*|\1|p' "$scratch/server.out")
+    [ "$(curl -s -o "$scratch/page" -w '%{time_total}' "https://$plain/" | cut -d. -f1)" -lt 5 ]
+    stop_server
+}
+
+case_a_key_for_all_to_read() {
+    certificate a
+    chmod 644 "$scratch/a.key"
+    start_https --tls-certificate "$scratch/a.pem" --tls-key "$scratch/a.key"
+    stop_server
+    grep -q 'everybody on this machine can read the key' "$scratch/server.err"
 }
 
 case_renewed() {
@@ -117,18 +129,19 @@ case_what_is_refused() {
     refused "$scratch/missing" --tls-certificate "$scratch/missing"
     refused "$scratch/b.key" --tls-certificate "$scratch/a.pem" --tls-key "$scratch/b.key"
     echo 'tls-certificate = /nowhere/a.pem' >"$scratch/settings"
-    fails "$ASHLAR" serve --config "$scratch/settings" --check-config >"$scratch/out" 2>"$scratch/err"
-    grep -q /nowhere/a.pem "$scratch/err"
+    expect_status 2 "$ASHLAR" serve --config "$scratch/settings" --check-config
+    grep -q "^$scratch/settings: .*/nowhere/a.pem" "$scratch/out"
+    "$ASHLAR" --json serve --config "$scratch/settings" --check-config | grep -q '"errorCount" : 1'
 }
 
 case_beyond_this_machine() {
     certificate a
     set -- --tls-certificate "$scratch/a.pem" --tls-key "$scratch/a.key"
-    refused 'with --auth and --tls-certificate alone' --mongo 0.0.0.0:0
-    refused 'with --auth and --tls-certificate alone' --mongo 0.0.0.0:0 --auth
-    refused 'with --auth and --tls-certificate alone' --mongo 0.0.0.0:0 "$@"
-    refused 'with --auth and --tls-certificate alone' --mongo 127.0.0.1:0 --http 0.0.0.0:0 "$@"
-    refused 'do not have to sign in' --mongo 127.0.0.1:0 --nats 0.0.0.0:0 --auth "$@"
+    refused 'with --auth and --tls-certificate,' --mongo 0.0.0.0:0
+    refused 'overheard without --tls-certificate' --mongo 0.0.0.0:0 --auth
+    refused 'sign in without --auth' --mongo 0.0.0.0:0 "$@"
+    refused 'sign in without --auth' --mongo 127.0.0.1:0 --http 0.0.0.0:0 "$@"
+    refused "NATS' clients do not have to sign in" --mongo 127.0.0.1:0 --nats 0.0.0.0:0 --auth "$@"
     printf 'mongo = 0.0.0.0:27017\nauth = yes\n' >"$scratch/settings"
     fails "$ASHLAR" serve --config "$scratch/settings" --check-config >"$scratch/out" 2>"$scratch/err"
     printf 'tls-certificate = %s\ntls-key = %s\n' "$scratch/a.pem" "$scratch/a.key" >>"$scratch/settings"

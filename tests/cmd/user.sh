@@ -38,6 +38,9 @@ case_what_is_no_user_is_refused() {
     ends_with 2 x add bob --role @files
     expect_status 2 "$ASHLAR" -s "$scratch/store" user add bob </dev/null
     ends_with 2 '' add bob
+    # Is it of a database, or a name with an "@"?
+    expect_status 2 "$ASHLAR" -s "$scratch/store" user rm ann@files
+    grep -q -- '--db files ann' "$scratch/err"
     expect_status 4 "$ASHLAR" -s "$scratch/store" user rm bob
     ends_with 4 x passwd bob
     expect_status 2 "$ASHLAR" -s "$scratch/store" user grant ann --db files
@@ -172,6 +175,11 @@ case_tokens() {
     expect_status 2 users token --path docs add eve
     expect_status 4 users token add nobody
     expect_status 4 users token rm 0123456789abcdef
+    # By itself, as people have it, and never said again.
+    users token add eve >"$scratch/token"
+    users token rm "$(cat "$scratch/token")"
+    expect_status 4 users token rm "$(cat "$scratch/token")"
+    fails grep -q "$(cut -c24-60 "$scratch/token")" "$scratch/err"
     users rm eve
 }
 

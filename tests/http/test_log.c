@@ -43,6 +43,27 @@ static void test_lines(void **state)
            "\"agent\":\"curl/8\"}\n");
 }
 
+static void test_who_asked(void **state)
+{
+    (void)state;
+    ash_http_record r = sample;
+    r.user = "ann b\n";
+    r.db = "admin";
+    expect(
+        ASH_HTTP_LOG_COMBINED, &r,
+        "127.0.0.1 - ann\\x20b\\x0a [06/Nov/1994:08:49:37 +0000] \"GET /a HTTP/1.1\" 200 2 \"-\" "
+        "\"curl/8\"\n");
+    r.user = "ann";
+    r.db = "files";
+    expect(ASH_HTTP_LOG_COMBINED, &r,
+           "127.0.0.1 - ann@files [06/Nov/1994:08:49:37 +0000] \"GET /a HTTP/1.1\" 200 2 \"-\" "
+           "\"curl/8\"\n");
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash__http_log_line(&out, ASH_HTTP_LOG_JSON, &r);
+    assert_non_null(strstr(ash__buffer_text(&out), "\"user\":\"ann\",\"db\":\"files\""));
+    ash__buffer_release(&out);
+}
+
 /* A share's link is a secret, wherever it stands. */
 static void test_links_are_shortened(void **state)
 {
@@ -126,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_who_asked),
         cmocka_unit_test(test_links_are_shortened),
         cmocka_unit_test(test_what_clients_send),
         cmocka_unit_test(test_rotation),

@@ -309,8 +309,7 @@ bool ash__cmd_store_is_there(const ash_cmd *cmd)
 static void say_it_was_made(const ash_cmd *cmd, const char *uri)
 {
     const char *verb = cmd->verb != NULL ? cmd->verb->name : "";
-    if (cmd->mongofiles || strcmp(verb, "init") == 0 || strcmp(verb, "serve") == 0 ||
-        strcmp(verb, "gridfs") == 0)
+    if (cmd->mongofiles || strcmp(verb, "init") == 0 || strcmp(verb, "gridfs") == 0)
         return; /* they say it themselves, or must not */
     char *folder = ash__reach_folder(uri);
     if (folder != NULL)

@@ -341,10 +341,11 @@ void ash__faces_warn_unused(const ash_faces *f, const ash_cmd *cmd)
 
 static int check_address(const char *address, int face, const ash_serving *s, ash_error *err)
 {
-    static const char *const why[] = {
-        [true] = "other machines are let in with --auth and --tls-certificate alone",
-        [false] = "its clients do not have to sign in"};
-    const ash_listen_rule rule = {1, may_be_anywhere(s, face) ? NULL : why[asks[face]]};
+    const char *why = !asks[face]   ? "NATS' clients do not have to sign in"
+                      : s->uses_tls ? "its clients do not have to sign in without --auth"
+                      : s->auth     ? "its clients can be overheard without --tls-certificate"
+                                    : "other machines are let in with --auth and --tls-certificate";
+    const ash_listen_rule rule = {1, may_be_anywhere(s, face) ? NULL : why};
     return ash__listen_check(&rule, address, err);
 }
 

@@ -379,13 +379,17 @@ static int open_and_serve(ash_cmd *cmd, running *r, ash_serving *serving)
 }
 
 /* What others can see of the server, and whether its certificate is any. */
-static int check_safety(running *r)
+static int check_safety(running *r, bool only_check)
 {
     ash_error err = ASH_ERROR_INIT;
+    ash_log_set(print_log, r->cmd, ash__choice_log_level(r->choices));
     int rc = ash__certificate_check(r->choices);
     if (rc == 0 && (ash__faces_check(&r->faces, r->serving, &err) != 0 ||
-                    ash__certificate_open(&r->certificate, r->choices, NULL, &err) != 0))
-        rc = ash__cmd_fail(r->cmd, NULL, &err);
+                    ash__certificate_open(&r->certificate, r->choices, NULL, &err) != 0)) {
+        rc = only_check ? ASH_EXIT_USAGE : ash__cmd_fail(r->cmd, NULL, &err);
+        if (only_check)
+            ash__choices_complain(r->choices, ash__strdup(err.text));
+    }
     return rc;
 }
 
@@ -403,7 +407,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     if (rc == 0)
         rc = ash__faces_init(&r.faces, &serving);
     if (rc == 0)
-        rc = check_safety(&r);
+        rc = check_safety(&r, only_check);
     if (only_check) {
         rc = ash__choices_report(&choices, rc);
     } else if (rc != 0) {

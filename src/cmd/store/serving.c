@@ -33,6 +33,15 @@ void ash__choices_print_errors(const ash_choices *c)
         ash__cmd_usage(c->cmd, "%s: and %zu more", c->path, s->error_count - kept_errors(s));
 }
 
+void ash__choices_complain(ash_choices *c, char *text)
+{
+    size_t at = c->file.error_count++;
+    if (at < ASH_SETTINGS_MAX_ERRORS)
+        c->file.errors[at] = (struct ash_settings_error){.line = 0, .text = text};
+    else
+        ash__free(text);
+}
+
 /* ---- for --check-config ---- */
 
 static void emit_report(const ash_choices *c, bool good)

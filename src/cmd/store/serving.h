@@ -23,6 +23,8 @@ int ash__choices_make(const ash_cmd *cmd, const ash_cmd_args *args, const char *
                       ash_choices *out);
 void ash__choices_release(ash_choices *c);
 void ash__choices_print_errors(const ash_choices *c); /* of the file, as mistakes of the command */
+/* One more mistake of the file's, which shows only with all else; text is taken over. */
+void ash__choices_complain(ash_choices *c, char *text);
 /* For --check-config, which says it on standard output. */
 int ash__choices_report(const ash_choices *c, int status);
 

@@ -76,6 +76,18 @@ static int read_roles(const run *r, ash_builder *b, ash_error *err)
 
 typedef int (*user_work)(run *r, ash_error *err);
 
+/* NAME@DATABASE, as lists have it, could be meant for a name as well; so it has to be said. */
+static int check_name(const run *r, ash_error *err)
+{
+    const char *at = strrchr(r->id.name, '@');
+    if (at == NULL || r->args->values[ASH_CMD_USER_DB] != NULL || ash__user_is_external(&r->id))
+        return 0;
+    return ash__fail(err, ASH_EINVAL,
+                     "of which database is \"%.100s\"? `--db %.60s %.*s` is one of that database, "
+                     "`--db admin %.100s` one of that whole name",
+                     r->id.name, at + 1, (int)(at - r->id.name), r->id.name, r->id.name);
+}
+
 static int with_users(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, user_work work,
                       ash_error *err)
 {
@@ -91,7 +103,9 @@ static int with_users(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
     if (folder == NULL)
         return err->code;
     ash__free(folder);
-    int rc = ash__users_init(&r.users, store, err);
+    int rc = check_name(&r, err);
+    if (rc == 0)
+        rc = ash__users_init(&r.users, store, err);
     if (rc == 0)
         rc = work(&r, err);
     ash__cmd_forget_password(r.password);

@@ -115,15 +115,27 @@ static int add(run *r, ash_error *err)
     return 0;
 }
 
+/* By its id; and by itself, as people have it, of which nothing is repeated. */
+static int remove_one(run *r, const char *word, ash_error *err)
+{
+    char id[ASH_TOKEN_ID_BYTES];
+    size_t prefix = strlen(ASH_TOKEN_PREFIX);
+    bool is_whole = strncmp(word, ASH_TOKEN_PREFIX, prefix) == 0;
+    snprintf(id, sizeof id, "%s", is_whole ? word + prefix : word);
+    if (!is_whole && strlen(word) >= sizeof id)
+        return ash__fail(err, ASH_ENOTFOUND, "there is no such token");
+    return ash__token_remove(&r->users, id, NULL, NULL, err);
+}
+
 static int remove_all(run *r)
 {
     int failed = 0, status = ASH_EXIT_OK, count = r->args->count - 1;
     for (int i = 1; i <= count; i++) {
         ash_error err = ASH_ERROR_INIT;
         if (r->cmd->dry_run)
-            ash__cmd_say(r->cmd, "would take back %s", r->args->words[i]);
-        else if (ash__token_remove(&r->users, r->args->words[i], NULL, NULL, &err) != 0) {
-            int item = ash__cmd_fail(r->cmd, r->args->words[i], &err);
+            ash__cmd_say(r->cmd, "would take back token %d of %d", i, count);
+        else if (remove_one(r, r->args->words[i], &err) != 0) {
+            int item = ash__cmd_fail(r->cmd, NULL, &err);
             status = failed++ == 0 ? item : status;
         }
     }

@@ -114,7 +114,11 @@ static void answer_locked(const guarding *g, const ash_dav_lock *lock)
 {
     ash_buffer out = ASH_BUFFER_INIT;
     ash_buffer href = ASH_BUFFER_INIT;
-    ash__dav_href(g->dav, &href, lock->path, lock->is_folder);
+    /* What may not be seen has no name. */
+    if (ash__dav_allows(g->dav, g->x->op, lock->path, ASH_TREE_READ))
+        ash__dav_href(g->dav, &href, lock->path, lock->is_folder);
+    else
+        ash__dav_href(g->dav, &href, g->path, false);
     ash__dav_error_body(&out, "lock-token-submitted", ash__buffer_text(&href));
     ash__answer_body(g->x, 423, ASH_DAV_XML_TYPE, out.data, out.len);
     ash__buffer_release(&href);
@@ -160,7 +164,8 @@ static void answer_locked_members(const guarding *g)
         ash_buffer href = ASH_BUFFER_INIT;
         if (!is_below(lock->path, g->path) || has_key(g, lock))
             continue;
-        ash__dav_href(g->dav, &href, lock->path, lock->is_folder);
+        bool seen = ash__dav_allows(g->dav, g->x->op, lock->path, ASH_TREE_READ);
+        ash__dav_href(g->dav, &href, seen ? lock->path : g->path, seen && lock->is_folder);
         ash__buffer_printf(&out, "<D:response><D:href>%s</D:href>", ash__buffer_text(&href));
         ash__dav_status(&out, 423);
         ash__buffer_printf(&out,

@@ -64,7 +64,8 @@ static void answer_lock(ash_exchange *x, locking *k, const ash_dav_lock *lock, b
     ash__buffer_release(&out);
 }
 
-static void answer_conflict(ash_exchange *x, const ash_dav *dav, const char *path,
+/* path: of the other lock. */
+static void answer_conflict(ash_exchange *x, ash_dav *dav, const char *path, const char *asked,
                             const ash_error *err)
 {
     ash_buffer href = ASH_BUFFER_INIT;
@@ -72,8 +73,9 @@ static void answer_conflict(ash_exchange *x, const ash_dav *dav, const char *pat
         ash__answer_error(x, err);
         return;
     }
-    /* A folder's has its '/' already. */
-    ash__dav_href(dav, &href, path, false);
+    /* A folder's has its '/' already.  What may not be seen has no name. */
+    bool seen = ash__dav_allows(dav, x->op, path, ASH_TREE_READ);
+    ash__dav_href(dav, &href, seen ? path : asked, false);
     ash__dav_answer_condition(x, 423, "no-conflicting-lock", ash__buffer_text(&href));
     ash__buffer_release(&href);
 }
@@ -149,7 +151,7 @@ static void take_lock(ash_exchange *x, locking *k, ash_dav_lock *lock)
     if (rc == 0)
         answer_lock(x, k, lock, true);
     else
-        answer_conflict(x, k->dav, conflict != NULL ? conflict : k->path, &err);
+        answer_conflict(x, k->dav, conflict != NULL ? conflict : k->path, k->path, &err);
     ash__free(conflict);
 }
 
@@ -163,7 +165,7 @@ static bool make_place(ash_exchange *x, locking *k, const ash_dav_lock *lock)
     if (x->target.is_folder)
         ash__answer_text(x, 409, "a folder that is not there cannot be locked");
     else if (ash__dav_locks_ask(k->dav->locks, lock, k->path, &conflict, &err) != 0)
-        answer_conflict(x, k->dav, conflict != NULL ? conflict : k->path, &err);
+        answer_conflict(x, k->dav, conflict != NULL ? conflict : k->path, k->path, &err);
     else if (make_file(k, &err) != 0)
         ash__dav_answer_change(x, &err);
     ash__free(conflict);
@@ -285,8 +287,11 @@ void ash__dav_unlock(ash_dav *dav, ash_exchange *x, const char *path)
             strncmp(set.items[i].token, field + 1, len - 2) == 0 &&
             ash__dav_lock_covers(&set.items[i], path))
             lock = &set.items[i];
-    if (lock == NULL)
+    /* A token can be seen by whoever may read; to take a lock away is to change. */
+    if (lock == NULL || !ash__dav_allows(dav, x->op, lock->path, ASH_TREE_READ))
         ash__dav_answer_condition(x, 409, "lock-token-matches-request-uri", NULL);
+    else if (!ash__dav_allows(dav, x->op, lock->path, ASH_TREE_WRITE))
+        ash__answer_text(x, 403, "you may not change %s", lock->path);
     else if (ash__dav_locks_drop(dav->locks, lock, &err) != 0)
         ash__answer_error(x, &err);
     else

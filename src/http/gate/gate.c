@@ -4,6 +4,7 @@
 #include "http/gate/gate.h"
 
 #include "base/base64.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -110,8 +111,13 @@ static const char wrong[] = "no user has this name and password, or this token";
 static void dismiss(ash_exchange *x)
 {
     ash_coming *c = x->visitor;
+    x->user = x->user_db = NULL;
     ash__gate_leave_queue(c->gate, c);
-    if (c->is_attempt)
+    /* Who hangs up while it has to wait did not want to know whether it was right: or it tries
+     * another one. */
+    if (c->is_attempt && c->had_to_wait)
+        ash__attempts_end(c->gate->attempts, &c->attempt, false, ash__clock_ms(), NULL);
+    else if (c->is_attempt)
         ash__attempts_drop(c->gate->attempts, &c->attempt);
     ash__visitor_release(c->visitor);
     ash__free(c->within);
@@ -130,6 +136,8 @@ static bool come_in(ash_exchange *x, ash_coming *c, ash_visitor *v)
     }
     c->visitor = v;
     x->op = &v->op;
+    x->user = v->user;
+    x->user_db = v->db;
     return true;
 }
 
@@ -286,6 +294,10 @@ bool ash__gate_stays(const ash_exchange *x)
     ash_error err = ASH_ERROR_INIT;
     if (c == NULL || c->visitor == NULL || c->visitor->user == NULL)
         return c == NULL;
+    if (c->is_session && !ash__gate_session_lasts(c->gate, c))
+        return false;
+    if (c->is_token && !ash__token_lasts(&c->gate->users, c->token_id))
+        return false;
     if (c->visitor->known_at == ash__users_changes())
         return true;
     int rc = c->is_token

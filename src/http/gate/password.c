@@ -2,6 +2,7 @@
 /* Passwords: what fitted before, and the work of finding out, of which there is only so much at
  * once. */
 #include "http/gate/visitor.h"
+#include "user/origin.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -67,12 +68,15 @@ void ash__gate_leave_queue(ash_gate *g, ash_coming *c)
 
 /* ---- what fitted before ---- */
 
-static void make_mark(const ash_gate *g, const char *name, const char *password,
+/* A password is known at the address where it fitted: elsewhere one that fits takes its time, too. */
+static void make_mark(const ash_gate *g, const char *remote, const char *name, const char *password,
                       uint8_t out[ASH_GATE_MARK_BYTES])
 {
+    char address[128];
     unsigned len = 0;
     /* No name has a colon. */
-    char *text = ash__sprintf("%s:%s", name, password);
+    ash__attempts_address(remote, address, sizeof address);
+    char *text = ash__sprintf("%s %s:%s", address, name, password);
     size_t text_len = strlen(text);
     ash_assert(HMAC(EVP_sha256(), g->secret, sizeof g->secret, (const uint8_t *)text, text_len, out,
                     &len) != NULL);
@@ -182,8 +186,8 @@ static void log_failure(const ash_coming *c, const char *name, const char *why, 
              more);
 }
 
-static int judge(ash_gate *g, const ash_user_id *id, const char *password, ash_visitor **out,
-                 ash_error *err)
+static int judge(ash_gate *g, const ash_exchange *x, const ash_user_id *id, const char *password,
+                 ash_visitor **out, ash_error *err)
 {
     ash_scram_credential credential;
     ash_visitor *v = NULL;
@@ -197,6 +201,10 @@ static int judge(ash_gate *g, const ash_user_id *id, const char *password, ash_v
         rc = ash__visitor_find(&g->users, id->name, id->db, &v, err);
     if (rc == ASH_ENOTFOUND)
         rc = ash__fail(err, ASH_EACCES, "the user was removed just now");
+    if (rc == 0 && !ash__origins_admit(ash__doc_from_bson(&v->origins), x->remote, x->local)) {
+        ash__visitor_release(v);
+        rc = ash__fail(err, ASH_EACCES, "the user may not sign in from there");
+    }
     if (rc == 0) {
         v->credential = credential;
         *out = v;
@@ -205,15 +213,23 @@ static int judge(ash_gate *g, const ash_user_id *id, const char *password, ash_v
     return rc;
 }
 
-/* Is it the attempt's turn?  Whoever failed often waits first, and then for a place as all do. */
-static bool may_be_judged(ash_gate *g, ash_coming *c, const ash_user_id *id)
+/* false: it has to wait, or waited already. */
+static bool begin_at_once(ash_gate *g, ash_coming *c, const ash_user_id *id)
 {
     int64_t now = ash__clock_ms();
-    if (!c->is_attempt) {
-        ash_attempt_name who = {id->name, id->db};
-        c->due_ms = now + ash__attempts_begin(g->attempts, c->x->remote, &who, now, &c->attempt);
-        c->is_attempt = true;
-    }
+    if (c->is_attempt)
+        return false;
+    ash_attempt_name who = {id->name, id->db};
+    c->due_ms = now + ash__attempts_begin(g->attempts, c->x->remote, &who, now, &c->attempt);
+    c->is_attempt = true;
+    c->had_to_wait = c->due_ms > now;
+    return !c->had_to_wait;
+}
+
+/* Is it the attempt's turn?  Whoever failed often waits first, and then for a place as all do. */
+static bool may_be_judged(ash_gate *g, ash_coming *c)
+{
+    int64_t now = ash__clock_ms();
     c->x->due_ms = c->due_ms > now ? c->due_ms : 0;
     return c->x->due_ms == 0 && take_place(g, c);
 }
@@ -222,9 +238,9 @@ static int attempt(ash_gate *g, ash_coming *c, const ash_user_id *id, const char
                    ash_visitor **out, ash_error *err)
 {
     int64_t skipped = 0;
-    if (!may_be_judged(g, c, id))
+    if (!may_be_judged(g, c))
         return ASH_EBUSY;
-    int rc = judge(g, id, password, out, err);
+    int rc = judge(g, c->x, id, password, out, err);
     ash__gate_leave_queue(g, c);
     c->is_attempt = false;
     if (rc != 0 && rc != ASH_EACCES)
@@ -244,12 +260,22 @@ int ash__gate_check_password(ash_gate *g, ash_coming *c, const char *name, const
 {
     uint8_t mark[ASH_GATE_MARK_BYTES];
     ash_user_id id = {.kind = &ash__user_kind};
-    make_mark(g, name, password, mark);
-    int rc = find_known(g, mark, out, err);
-    if (rc != ASH_ENOTFOUND)
-        return rc;
+    make_mark(g, c->x->remote, name, password, mark);
     char *copy = ash__strdup(name);
-    rc = find_user(g, copy, &id.name, &id.db, err);
+    int rc = find_user(g, copy, &id.name, &id.db, err);
+    /* Who has to wait learns nothing before, not even that it was right. */
+    bool known = rc == 0 && begin_at_once(g, c, &id);
+    if (known) {
+        rc = find_known(g, mark, out, err);
+        known = rc != ASH_ENOTFOUND;
+        rc = known ? rc : 0;
+    }
+    if (known) {
+        ash__attempts_drop(g->attempts, &c->attempt);
+        c->is_attempt = false;
+        ash__free(copy);
+        return rc;
+    }
     if (rc == 0)
         rc = attempt(g, c, &id, password, out, err);
     if (rc == 0)

@@ -156,7 +156,16 @@ int ash__gate_check_session(ash_gate *g, ash_coming *c, ash_visitor **out, ash_e
         ash__visitor_release(v);
     }
     c->is_session = rc == 0;
+    memcpy(c->session, digest, sizeof c->session);
     return rc;
+}
+
+bool ash__gate_session_lasts(ash_gate *g, const ash_coming *c)
+{
+    ash__mutex_lock(&g->lock);
+    bool lasts = find(g, c->session, ash__clock_ms()) != NULL;
+    ash__mutex_unlock(&g->lock);
+    return lasts;
 }
 
 int ash__gate_sign_in(ash_gate *g, ash_exchange *x, const char *name, const char *password,

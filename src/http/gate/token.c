@@ -24,6 +24,7 @@ static int find_visitor(ash_gate *g, ash_coming *c, const ash_token *t, ash_visi
                                    : (*err = what, rc);
     }
     c->is_token = true;
+    memcpy(c->token_id, t->id, sizeof c->token_id);
     c->reads_only = t->read_only;
     c->within = t->path != NULL ? ash__strdup(t->path) : NULL;
     *out = v;
@@ -62,8 +63,8 @@ static int refuse(ash_gate *g, ash_coming *c, ash_error *err)
         return ASH_EBUSY;
     c->is_attempt = false;
     if (ash__attempts_end(g->attempts, &c->attempt, false, ash__clock_ms(), &skipped)) {
-        ash__log(ASH_LOG_WARN, "%s showed a token that is none, or none any more (%lld more since)",
-                 c->x->remote, (long long)skipped);
+        ash__log(ASH_LOG_WARN, "%s showed a token that is none, or none any more, %lld times",
+                 c->x->remote, (long long)skipped + 1);
         ash__gate_tell(g, c->x, &(ash_attempt_name){"", ""}, "token", true, skipped);
     }
     return ash__fail(err, ASH_EACCES, "there is no such token, or it is over");

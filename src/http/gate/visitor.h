@@ -61,6 +61,9 @@ typedef struct ash_coming {
     bool reads_only;
     char *within;    /* a path of the URL space; NULL: everywhere */
     bool is_attempt; /* to sign in: begun, and not over */
+    bool had_to_wait;
+    char token_id[ASH_TOKEN_ID_BYTES]; /* of is_token */
+    uint8_t session[32];               /* of is_session: the digest of its cookie */
     ash_attempt attempt;
     int64_t due_ms;          /* before it is not judged (monotonic) */
     struct ash_coming *next; /* gate->lock, as what follows */
@@ -97,6 +100,8 @@ void ash__gate_tell(const ash_gate *g, const ash_exchange *x, const ash_attempt_
 /* session.c: who has the exchange's cookie?  ASH_ENOTFOUND: nobody. */
 bool ash__gate_has_cookie(const ash_exchange *x);
 int ash__gate_check_session(ash_gate *gate, ash_coming *c, ash_visitor **out, ash_error *err);
+/* Is the session that let it in still one? */
+bool ash__gate_session_lasts(ash_gate *gate, const ash_coming *c);
 /* The exchange is over: neither waits nor has a place. */
 void ash__gate_leave_queue(ash_gate *gate, ash_coming *c);
 

@@ -76,7 +76,8 @@ static bool may_lend(ash_api_call *c, const ash_share *share, const ash_tree_ent
     if (c->x->op == NULL)
         return true;
     if (share->upload)
-        return ash__dav_allows(c->mount->dav, c->x->op, c->path, ASH_TREE_WRITE | ASH_TREE_ENTER);
+        return ash__site_may(c->site, c->x, ASH_SITE_NEEDS_CHANGE) &&
+               ash__dav_allows(c->mount->dav, c->x->op, c->path, ASH_TREE_WRITE | ASH_TREE_ENTER);
     return !ash_tree_entry_is_folder(e) ||
            (count(c, NULL, &all) == 0 && count(c, c->x->op, &seen) == 0 && all == seen);
 }

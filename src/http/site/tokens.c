@@ -95,12 +95,15 @@ static bool read_asked(ash_exchange *x, const bson_t *body, ash_token *t)
     t->expires_ms = ash__clock_wall_ms() + ASH_TOKEN_DEFAULT_MS;
     while (good && bson_iter_next(&at)) {
         const char *name = bson_iter_key(&at);
-        bool is_text = BSON_ITER_HOLDS_UTF8(&at);
-        const char *text = is_text ? bson_iter_utf8(&at, NULL) : "";
+        uint32_t len = 0;
+        const char *text = BSON_ITER_HOLDS_UTF8(&at) ? bson_iter_utf8(&at, &len) : NULL;
+        /* What goes on behind a NUL would be another text to others. */
+        bool is_text = text != NULL && strlen(text) == len;
         if (strcmp(name, "expires") == 0 && is_text && strcmp(text, "never") == 0)
             t->expires_ms = 0;
         else if (strcmp(name, "expires") == 0)
-            good = is_text && ash__date_parse_iso(text, &t->expires_ms);
+            good = is_text && ash__date_parse_iso(text, &t->expires_ms) &&
+                   t->expires_ms > ash__clock_wall_ms();
         else if (strcmp(name, "readOnly") == 0 && BSON_ITER_HOLDS_BOOL(&at))
             t->read_only = bson_iter_bool(&at);
         else if (strcmp(name, "path") == 0 && is_text && t->path == NULL)
@@ -180,18 +183,19 @@ void ash__site_tokens(ash_site *s, ash_exchange *x, const char *rest)
 {
     bool is_all = rest[0] == '\0' || strcmp(rest, "/") == 0;
     bool is_get = strcmp(x->method, "GET") == 0 || x->is_head;
-    if (x->op == NULL) {
+    bool is_post = strcmp(x->method, "POST") == 0;
+    if (is_all ? !is_get && !is_post : strcmp(x->method, "DELETE") != 0) {
+        ash__answer_field(x, "Allow", is_all ? "GET, HEAD, POST" : "DELETE");
+        ash__answer_text(x, 405, "%s is nothing that can be done here", x->method);
+    } else if (x->op == NULL) {
         ash__answer_text(x, 404, "there are no users, and so no tokens");
     } else if (!ash__gate_owns_tokens(x)) {
         ash__answer_text(x, 403, "tokens are their user's, who signs in with the password");
-    } else if (is_all && is_get) {
-        list(s, x);
-    } else if (is_all && strcmp(x->method, "POST") == 0) {
-        begin_making(s, x);
-    } else if (!is_all && strcmp(x->method, "DELETE") == 0) {
+    } else if (!is_all) {
         take_back(s, x, rest + 1);
+    } else if (is_post) {
+        begin_making(s, x);
     } else {
-        ash__answer_field(x, "Allow", is_all ? "GET, HEAD, POST" : "DELETE");
-        ash__answer_text(x, 405, "%s is nothing that can be done here", x->method);
+        list(s, x);
     }
 }

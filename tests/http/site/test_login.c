@@ -194,6 +194,8 @@ static void test_sessions_end(void **state)
     sign_in(h, cookie);
     sign_in(h, second);
     assert_string_not_equal(cookie, second);
+    visit *long_one = hosted_ask(h, "GET /a", cookie, NULL);
+    assert_true(ash__gate_stays(&long_one->x));
     char *all = ash__sprintf("%s%s", cookie, OWN);
     visit *v = hosted_ask(h, "POST /.ashlar/logout", all, NULL);
     visit_expect(v, 303);
@@ -202,6 +204,9 @@ static void test_sessions_end(void **state)
     visit_free(v);
     ash__free(all);
     expect(h, cookie, "GET /a", "", NULL, 401);
+    /* Nor does an answer that has no end go on. */
+    assert_false(ash__gate_stays(&long_one->x));
+    visit_free(long_one);
     expect(h, second, "GET /a", "", NULL, 200);
     expect(h, second, "GET /.ashlar/logout", "", NULL, 405);
     hosted_change_user(h, "ann", NULL, "[]");

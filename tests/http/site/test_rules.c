@@ -90,12 +90,12 @@ static void test_what_is_hidden_is_in_no_listing(void **state)
     for (size_t i = 0; i < ASH_ARRAY_LEN(listings); i++) {
         visit *v = as(h, bob, listings[i].line, listings[i].fields, NULL);
         assert_true(v->status == 200 || v->status == 207);
-        assert_null(memmem(v->body.data, v->body.len, "closed", 6));
-        assert_null(memmem(v->body.data, v->body.len, "secret", 6));
+        assert_null(memmem(ash__buffer_text(&v->body), v->body.len, "closed", 6));
+        assert_null(memmem(ash__buffer_text(&v->body), v->body.len, "secret", 6));
         visit_free(v);
         v = as(h, ann, listings[i].line, listings[i].fields, NULL);
-        seen += memmem(v->body.data, v->body.len, "closed", 6) != NULL ||
-                memmem(v->body.data, v->body.len, "gone", 4) != NULL;
+        seen += memmem(ash__buffer_text(&v->body), v->body.len, "closed", 6) != NULL ||
+                memmem(ash__buffer_text(&v->body), v->body.len, "gone", 4) != NULL;
         visit_free(v);
     }
     /* Whoever may sees it in each of them. */
@@ -275,7 +275,7 @@ static void test_who_changed_it_is_told(void **state)
 /* Until the stream has the text in it, at most some seconds. */
 static void read_until(visit *v, const char *text)
 {
-    for (int ms = 0; memmem(v->body.data, v->body.len, text, strlen(text)) == NULL; ms += 20) {
+    for (int ms = 0; memmem(ash__buffer_text(&v->body), v->body.len, text, strlen(text)) == NULL; ms += 20) {
         if (ms > 20000)
             fail_msg("no %s in %s", text, ash__buffer_text(&v->body));
         ash__clock_sleep_ms(20);
@@ -371,6 +371,47 @@ static void test_roles_of_other_databases_are_not_meant(void **state)
 
 #define RULES(name) cmocka_unit_test_setup_teardown(name, rules_setup, hosted_teardown)
 
+/* A version is held to the list of where it lay, also by who brings it back. */
+static void test_no_version_comes_back_for_who_may_not_read_it(void **state)
+{
+    hosted *h = *state;
+    support_put_text(h->f, "closed/b", "redacted");
+    support_move(h->f, "closed/a", "open/moved");
+    expect(h, bob, "GET /open/moved", NULL, NULL, 200);
+    expect(h, bob, "GET /.ashlar/tree/content?path=/open/moved&version=1", NULL, NULL, 403);
+    expect(h, bob, "POST /.ashlar/tree/restore", JSON,
+           "{\"path\": \"/open/moved\", \"version\": 1}", 403);
+    support_expect_text(h->f, "open/moved", "closed, too");
+    expect(h, ann, "POST /.ashlar/tree/restore", JSON,
+           "{\"path\": \"/open/moved\", \"version\": 1}", 200);
+}
+
+/* Of a lock the token can be seen, and no more. */
+static void test_locks_are_taken_away_by_who_may_change(void **state)
+{
+    hosted *h = *state;
+    char unlock[120];
+    static const char body[] = "<lockinfo xmlns=\"DAV:\"><lockscope><exclusive/></lockscope>"
+                               "<locktype><write/></locktype></lockinfo>";
+    visit *v = as(h, ann, "LOCK /ro/a", NULL, body);
+    visit_expect(v, 200);
+    snprintf(unlock, sizeof unlock, "Lock-Token: %s\n", visit_field(v, "Lock-Token"));
+    visit_free(v);
+    expect(h, bob, "UNLOCK /ro/a", unlock, NULL, 403);
+    expect(h, ann, "UNLOCK /ro/a", unlock, NULL, 204);
+    v = as(h, ann, "LOCK /closed/a", NULL, body);
+    visit_expect(v, 200);
+    snprintf(unlock, sizeof unlock, "Lock-Token: %s\n", visit_field(v, "Lock-Token"));
+    visit_free(v);
+    expect(h, bob, "UNLOCK /closed/a", unlock, NULL, 409);
+    /* Nor does it have a name for who may not see what is locked. */
+    v = as(h, bob, "LOCK /", NULL, body);
+    assert_int_equal(v->status, 423);
+    assert_null(strstr(ash__buffer_text(&v->body), "closed"));
+    visit_free(v);
+    expect(h, ann, "UNLOCK /closed/a", unlock, NULL, 204);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +424,8 @@ int main(void)
         RULES(test_who_changed_it_is_told),
         RULES(test_events_are_of_what_may_be_seen),
         RULES(test_links_ask_nobody),
+        RULES(test_no_version_comes_back_for_who_may_not_read_it),
+        RULES(test_locks_are_taken_away_by_who_may_change),
         RULES(test_roles_of_other_databases_are_not_meant),
     };
     return cmocka_run_group_tests_name("http/site/rules", tests, NULL, NULL);

@@ -92,8 +92,13 @@ static void test_a_token_that_was_taken_back(void **state)
     make(h, false, NULL, &t);
     expect(h, &t, "GET /top", NULL, NULL, 200);
     snprintf(id, sizeof id, "%.16s", t.text + 7);
+    visit *long_one = hosted_ask(h, "GET /top", t.field, NULL);
+    assert_true(ash__gate_stays(&long_one->x));
     assert_ok(ash__token_remove(&h->users, id, NULL, NULL, &h->f->err), &h->f->err);
     expect(h, &t, "GET /top", NULL, NULL, 401);
+    /* Nor does an answer that has no end go on. */
+    assert_false(ash__gate_stays(&long_one->x));
+    visit_free(long_one);
 }
 
 static void test_a_token_of_a_user_who_is_gone(void **state)
@@ -268,7 +273,9 @@ static void test_what_makes_no_token(void **state)
                                          "{\"path\": \"work\"}",
                                          "{\"path\": \"/a\", \"path\": \"/\"}",
                                          "{\"expires\": \"2020-01-01T00:00:00Z\"}",
+                                         "{\"expires\": \"1970-01-01T00:00:00Z\"}",
                                          "{\"expires\": 1}",
+                                         "{\"path\": \"/\\u0000work\"}",
                                          "[]",
                                          "{"};
     for (size_t i = 0; i < ASH_ARRAY_LEN(bodies); i++) {
