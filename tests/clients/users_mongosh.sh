@@ -53,9 +53,11 @@ case_over_tls() {
     ann="$trusts&tlsCertificateKeyFile=$pki/ann.pem"
     insert='db.c.insertOne({a: 1}).acknowledged'
     who='print(db.runCommand({connectionStatus: 1}).authInfo.authenticatedUsers[0].user)'
-    typed "mongodb://root:pencil@$at?$trusts&authSource=admin&authMechanism=SCRAM-SHA-256" "$insert"
-    fails typed "mongodb://root:wrong@$at?$trusts&authSource=admin&authMechanism=SCRAM-SHA-256" "$insert"
-    grep -q 'Authentication failed' "$scratch/out"
+    for mechanism in SCRAM-SHA-1 SCRAM-SHA-256; do
+        typed "mongodb://root:pencil@$at?$trusts&authSource=admin&authMechanism=$mechanism" "$insert"
+        fails typed "mongodb://root:wrong@$at?$trusts&authSource=admin&authMechanism=$mechanism" "$insert"
+        grep -q 'Authentication failed' "$scratch/out"
+    done
     # Named and not named, in the address, by the shell's options, and after it has begun.
     typed "mongodb://$at?$ann&$x509" "$insert; $who"
     grep -qF "$subject" "$scratch/out"

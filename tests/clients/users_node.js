@@ -50,8 +50,10 @@ async function isAnn(c) {
 
 async function tls() {
     const ann = encodeURIComponent(subject);
-    await overTls("root:pencil", "", "authMechanism=SCRAM-SHA-256", insert);
-    await overTls("root:wrong", "", "authMechanism=SCRAM-SHA-256", failsToSignIn);
+    for (const mechanism of ["SCRAM-SHA-1", "SCRAM-SHA-256"]) {
+        await overTls("root:pencil", "", `authMechanism=${mechanism}`, insert);
+        await overTls("root:wrong", "", `authMechanism=${mechanism}`, failsToSignIn);
+    }
     await overTls("", "ann", x509, isAnn);
     await overTls(ann, "ann", x509, isAnn);
     await overTls("", "ann", "", isNobody);
