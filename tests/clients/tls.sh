@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# TLS on both doors: pymongo with passwords and with certificates, curl, sslscan, and what breaks off in the midst of a handshake.
+# TLS on both doors: pymongo with passwords and with certificates, curl, sslscan, testssl, and what breaks off in the midst of a handshake.
 # usage: ASHLAR=… tls.sh
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
@@ -99,6 +99,37 @@ case_sslscan() {
     judge "$server_address"
     judge "$http"
     stop_server
+}
+
+# tests_by_testssl DOOR: an empty judgement is a good one.
+tests_by_testssl() {
+    rm -f "$scratch/findings"
+    timeout 300 testssl --quiet --color 0 --warnings off --openssl-timeout 10 -p -s -f -P -S -U --add-ca "$pki/ca.pem" \
+        --jsonfile "$scratch/findings" "$1" >"$scratch/scan" 2>&1 || true # its status counts what it found
+    "$here/testssl.py" "$scratch/findings"
+}
+
+case_testssl() {
+    command -v testssl >/dev/null || skip 'no testssl'
+    serve_tls "$scratch/open"
+    tests_by_testssl "$server_address"
+    tests_by_testssl "$http"
+    stop_server
+    # A door that is none of ours, and no A: the judge is one.
+    openssl s_server -accept 127.0.0.1:0 -cert "$pki/server.pem" -tls1_2 -cipher ECDHE-ECDSA-AES128-SHA -www >"$scratch/weak" 2>&1 &
+    weak=$!
+    echo $weak >>"$scratch/pids"
+    tries=0
+    until door=$(sed -n 's/^ACCEPT \(127.*\)/\1/p' "$scratch/weak" | grep .); do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ]
+        sleep 0.1
+    done
+    fails tests_by_testssl "$door" >"$scratch/judged"
+    kill $weak
+    for weakness in TLS1_3 cipherlist_AVERAGE cipherlist_STRONG LUCKY13; do
+        grep -q "^$weakness: " "$scratch/judged"
+    done
 }
 
 case_renegotiation_is_refused() {
