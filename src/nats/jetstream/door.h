@@ -40,6 +40,7 @@ typedef struct ash_jsd_told {
 
 struct ash_jetstream {
     ash_object_manager *manager;
+    struct ash_audit *audit; /* or NULL; set before there are clients */
     ash_mutex mutex; /* guards what follows; nothing is called, and nothing waits, under it */
     struct ash_jsd_put *puts;
     struct ash_jsd_watch *watches; /* also those whose client let go, until their threads end */
