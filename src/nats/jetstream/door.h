@@ -60,7 +60,8 @@ typedef struct ash_jsd_client {
     struct ash_jsd_consumer *consumers;
     int consumer_count;
     char *renamed; /* the meta subject that the last rename left, which its client purges … */
-    int64_t renamed_ms; /* … soon after this, monotonic (purge.c) */
+    int64_t renamed_ms;                  /* … soon after this, monotonic (purge.c) */
+    char told_nuid[ASH_NUID_TEXT_BYTES]; /* whose chunks it reads, in the audit log already */
 } ash_jsd_client;
 
 /* Bounds a call that a client waits for. */

@@ -7,6 +7,7 @@
 #include "bson/builder.h"
 #include "nats/jetstream/subject.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { TEXT_BYTES = 255 };
@@ -53,6 +54,15 @@ static const char *subject_of(const ash_jsd_request *r)
                                              : subject;
 }
 
+/* A large object is read by thousands of requests, one for each chunk: the first is told. */
+static bool goes_on(ash_jsd_client *c, ash_jsd_kind what, const char *nuid)
+{
+    bool again = what == ASH_JSD_CHUNKS && strcmp(c->told_nuid, nuid) == 0;
+    if (what == ASH_JSD_CHUNKS)
+        snprintf(c->told_nuid, sizeof c->told_nuid, "%s", nuid);
+    return again;
+}
+
 void ash__jsd_tell_request(const ash_jsd_request *r, const char *command, unsigned kind)
 {
     ash_builder param = ASH_BUILDER_INIT;
@@ -62,6 +72,10 @@ void ash__jsd_tell_request(const ash_jsd_request *r, const char *command, unsign
     const char *subject = r->store != NULL ? subject_of(r) : NULL;
     ash_jsd_kind what =
         subject != NULL ? ash__jsd_filter_read(r->store, subject, &name) : ASH_JSD_NONE;
+    if (goes_on(r->client, what, name) && kind == ASH_AUDIT_READS && r->failed == 0) {
+        ash__free(name);
+        return;
+    }
     ash__builder_begin(&param);
     add_text(&param, "command", command);
     add_text(&param, "store", r->store);
