@@ -111,6 +111,26 @@ case_what_is_done_by_http() {
     $python -c 'import json, sys; [json.loads(line) for line in open(sys.argv[1])]' "$log"
 }
 
+case_what_is_done_by_nats() {
+    start_server "$scratch/nats" --audit "$scratch/nats.log" --audit-filter structure,writes,reads --nats 127.0.0.1:0
+    log=$scratch/nats.log
+    nats=$(sed -n 's|^\(nats://.*\)$|\1|p' "$scratch/server.out" | head -n 1)
+    "$ASHLAR" -s "$nats" object add pictures 2>"$scratch/said" || {
+        stop_server
+        grep -q 'libnats' "$scratch/said" && skip 'no libnats'
+        return 1
+    }
+    head -c 1000000 "$ASHLAR" >"$scratch/one" # some chunks
+    "$ASHLAR" -s "$nats" object put pictures "$scratch/one" --name one
+    "$ASHLAR" -s "$nats" object get -O "$scratch/two" pictures one
+    "$ASHLAR" -s "$nats" object rm pictures one
+    stop_server
+    told 1 '"command" : "STREAM.CREATE", "store" : "pictures" }' '"users" : [  ]' '"result" : 0'
+    told 2 '"command" : "PUB", "store" : "pictures", "object" : "one" }'
+    [ "$(grep -c '"command" : "\(DIRECT.GET\|CONSUMER.CREATE\)", "store" : "pictures", "nuid"' "$log")" = 1 ]
+    cmp "$scratch/one" "$scratch/two"
+}
+
 case_structure_alone_by_http() {
     command -v curl >/dev/null || skip 'no curl'
     http_server structure --audit-filter structure

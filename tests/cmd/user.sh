@@ -79,7 +79,22 @@ case_limits() {
     users grant ann --db files --role dbAdmin
     users revoke ann --db files --role dbAdmin
     users limit ann --db files | grep -q '^ann@files: 100 operations a second$'
+    "$ASHLAR" -q -s "$scratch/store" user limit ann --db files | grep -q '100 operations'
+    users --json limit ann --db files | grep -q '"user" : "ann", "db" : "files", "connections" : null, "operations" : 100, "bytes" : 2048'
     users limit ann --db files --operations none --bytes none
+}
+
+# -d is the same as --db, before the verb and behind it; it said nothing, once, and the user was admin's.
+case_either_way_to_say_a_database() {
+    echo pencil | users add -d lists dan >"$scratch/said"
+    grep -q '^added dan@lists, who has no roles' "$scratch/said"
+    echo pencil | "$ASHLAR" -d lists -s "$scratch/store" user add eve --role read >"$scratch/said"
+    grep -q '^added eve@lists$' "$scratch/said"
+    [ "$(users ls -d lists | cut -f1 | tr '\n' ' ')" = 'dan@lists eve@lists ' ]
+    users token -d lists add dan >"$scratch/token"
+    users token rm "$(cut -c8-23 "$scratch/token")"
+    users rm -d lists dan
+    users rm --db lists eve
 }
 
 case_the_same_through_the_server() {

@@ -136,6 +136,8 @@ static int start_nats(const ash_serving *s, const char *const *listen, size_t co
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__jetstream_new(s->store, &f->jetstream, err);
     if (rc == 0)
+        ash__jetstream_tell(f->jetstream, s->audit);
+    if (rc == 0)
         rc = ash__nats_server_start(ash__jetstream_service(), f->jetstream, &opts, &f->server, err);
     if (rc != 0) {
         stop_nats(f);

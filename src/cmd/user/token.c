@@ -167,7 +167,8 @@ static int check_usage(run *r)
 static int work(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
 {
     run r = {.cmd = cmd, .args = args};
-    r.db = args->values[ASH_CMD_USER_DB] != NULL ? args->values[ASH_CMD_USER_DB] : "admin";
+    r.db = ash__cmd_user_db(cmd, args);
+    r.db = r.db != NULL ? r.db : "admin";
     int rc = check_usage(&r);
     if (rc != 0)
         return rc;
