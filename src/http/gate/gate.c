@@ -254,6 +254,9 @@ bool ash__gate_enter(ash_gate *g, ash_exchange *x)
     if (g == NULL || !ash__gate_asks(g))
         return true;
     ash_coming *c = x->visitor;
+    /* It was let in, and then put off by whom it came to. */
+    if (c != NULL && c->visitor != NULL)
+        return ash__gate_is_stranger(x) || ash__gate_admits_still(g, x);
     if (c == NULL) {
         c = ash__new(ash_coming);
         c->gate = g;
