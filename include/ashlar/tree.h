@@ -220,6 +220,9 @@ int ash_tree_writer_write(ash_tree_writer *w, const void *data, size_t len, ash_
 /* No more bytes: contents that are large are stored, and what the file will be called is known.
  * Once more: nothing. */
 int ash_tree_writer_seal(ash_tree_writer *w, ash_error *err);
+/* To another path, in the same tree, for as long as it is not finished: when a name turns out to be
+ * taken (ASH_EEXISTS).  That nothing is there, and that it may be, is found out by finish. */
+int ash_tree_writer_redirect(ash_tree_writer *w, const char *path, ash_error *err);
 /* op NULL: as the writer was opened with.  With op->transaction the writer has to be sealed before
  * (ASH_ESTATE).  ASH_ECONFLICT: another version came since it was looked at, or contents that this
  * one is made of went, though it was tried again (in a caller's transaction: once).  A failure

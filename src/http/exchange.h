@@ -66,7 +66,6 @@ struct ash_exchange {
     void *visitor;
     void (*dismiss)(ash_exchange *x); /* after release(), if set */
     bool (*admits)(ash_exchange *x);
-    struct ash_gate *gate; /* for admits() */
     bool is_put_off;
 
     /* Of what is told of it (http/gate/trace.h). */

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "http/dav/below.h"
 #include "http/dav/dead.h"
+#include "http/dav/slow.h"
 #include "http/dav/upload.h"
 
 #include <string.h>
@@ -181,6 +182,11 @@ static int replace_target(copying *c, ash_error *err)
     return rc == 0 ? transfer(c, c->x->op, err) : rc;
 }
 
+static bool is_folder(const ash_tree_entry *e)
+{
+    return e != NULL && ash_tree_entry_is_folder(e);
+}
+
 static void carry_out(copying *c)
 {
     ash_exchange *x = c->x;
@@ -205,14 +211,25 @@ static void carry_out(copying *c)
     ash__answer_empty(x, there != NULL ? 204 : 201);
 }
 
+static void carry_out_in_turn(copying *c)
+{
+    bool slow = is_folder(c->source.entry) || is_folder(c->target.entry);
+    if (slow && !ash__dav_slow_begin(c->x))
+        return;
+    if (check_members(c))
+        carry_out(c);
+    if (slow)
+        ash__dav_slow_end();
+}
+
 void ash__dav_copy(ash_dav *dav, ash_exchange *x, const char *path)
 {
     copying c = {.dav = dav, .x = x, .from = path, .move = strcmp(x->method, "MOVE") == 0};
     unsigned source = c.move ? ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW : ASH_GUARD_READ;
     unsigned target = ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW | ASH_GUARD_OTHER;
     if (check_paths(&c) && ash__dav_guard(dav, x, path, source, &c.source) && check_source(&c) &&
-        ash__dav_guard(dav, x, c.to, target, &c.target) && check_target(&c) && check_members(&c))
-        carry_out(&c);
+        ash__dav_guard(dav, x, c.to, target, &c.target) && check_target(&c))
+        carry_out_in_turn(&c);
     ash__dav_guard_release(&c.source);
     ash__dav_guard_release(&c.target);
     ash__free(c.to);

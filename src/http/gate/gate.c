@@ -271,9 +271,9 @@ bool ash__gate_enter(ash_gate *g, ash_exchange *x)
 {
     ash_coming *c = x->visitor;
     x->is_put_off = false;
-    /* Who has come in waits for its turn, and is not asked again. */
+    /* It was let in, and waited for its turn, or was put off by whom it came to. */
     if (c != NULL && c->visitor != NULL)
-        return ash__gate_pace(c);
+        return ash__gate_pace(c) && (ash__gate_is_stranger(x) || ash__gate_admits_still(g, x));
     if (g == NULL || !ash__gate_asks(g))
         return true;
     if (c == NULL) {

@@ -253,7 +253,7 @@ static void run(ash_site *site, ash_exchange *x, const ash_api_verb *verb, const
     ash_api_call c = {.site = site, .x = x, .body = body};
     if (ash__api_check(&c) && (!verb->needs_path || find_path(&c)))
         verb->run(&c);
-    if (x->status == 0) {
+    if (x->status == 0 && !x->is_put_off) {
         ash__buffer_append_byte(&c.out, '\n');
         ash__answer_field(x, "Cache-Control", "no-store");
         ash__answer_body(x, 200, "application/json", c.out.data, c.out.len);

@@ -25,6 +25,23 @@ static bool read_end(ash_api_call *c, int64_t *ms)
     return good;
 }
 
+/* Of an upload; 0 is no bound. */
+static bool read_bounds(ash_api_call *c, ash_share *share)
+{
+    bson_iter_t at;
+    bool any = bson_iter_init_find(&at, c->body, "max_bytes") ||
+               bson_iter_init_find(&at, c->body, "max_files");
+    share->max_bytes = ash__api_number(c, "max_bytes", ASH_SHARE_DEFAULT_BYTES);
+    share->max_files = ash__api_number(c, "max_files", ASH_SHARE_DEFAULT_FILES);
+    bool good = share->upload ? share->max_bytes >= 0 && share->max_bytes <= ASH_SHARE_MAX_BYTES &&
+                                    share->max_files >= 0 && share->max_files <= INT32_MAX
+                              : !any;
+    if (!good)
+        ash__api_refuse(c, 400, "EINVAL",
+                        "`max_bytes` and `max_files` are of an upload, and 0 for no bound");
+    return good;
+}
+
 static bool read_right(ash_api_call *c, bool *upload)
 {
     char *right = ash__api_text(c, "right");
@@ -50,6 +67,12 @@ static void add_share(ash_api_call *c, const ash_site_mount *m, const ash_share 
     ash__json_add_time(&c->out, "expires", share->expires_ms);
     if (share->by != NULL && share->by[0] != '\0')
         ash__json_add_text(&c->out, "by", share->by);
+    if (share->upload) {
+        ash__json_add_int(&c->out, "maxBytes", share->max_bytes);
+        ash__json_add_int(&c->out, "usedBytes", share->used_bytes);
+        ash__json_add_int(&c->out, "maxFiles", share->max_files);
+        ash__json_add_int(&c->out, "usedFiles", share->used_files);
+    }
     ash__free(path);
 }
 
@@ -134,7 +157,7 @@ static void run_share(ash_api_call *c)
     share.root = ash__strdup(ash_tree_root(c->mount->tree));
     if (c->x->op != NULL && c->x->op->principal->user != NULL)
         share.by = name_of(c->x->op->principal);
-    if (read_right(c, &share.upload) && read_end(c, &share.expires_ms))
+    if (read_right(c, &share.upload) && read_end(c, &share.expires_ms) && read_bounds(c, &share))
         make(c, &share);
     ash__share_release(&share);
 }

@@ -289,10 +289,10 @@ static void begin_star(ash_site *s, ash_exchange *x)
     ash__answer_text(x, 405, "\"*\" is for OPTIONS alone");
 }
 
-/* x->service is by then of whoever has the request. */
 static bool admits(ash_exchange *x)
 {
-    return ash__gate_admits_still(x->gate, x);
+    const ash_site *s = x->service;
+    return ash__gate_admits_still(s->gate, x);
 }
 
 static void begin(ash_exchange *x)
@@ -302,7 +302,6 @@ static void begin(ash_exchange *x)
     if (ash__site_refuse_stranger(s, x) || !ash__gate_enter(s->gate, x) || ash__site_trace(s, x) ||
         ash__site_refuse_outside(x))
         return;
-    x->gate = s->gate;
     x->admits = admits;
     if (path == NULL) {
         begin_star(s, x);

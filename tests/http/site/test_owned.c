@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "hosted.h"
 
+#include "base/clock.h"
+#include "base/thread.h"
+#include "http/dav/slow.h"
+
 #include <stdio.h>
 #include <string.h>
 
 /* What is its user's, and is of no use to another who has learnt what it is called: locks, uploads. */
 
 #define WRITES "[{\"role\": \"readWrite\", \"db\": \"$\"}]"
+#define JSON   "Content-Type: application/json\n"
 #define LOCKINFO                                                                                   \
     "<lockinfo xmlns=\"DAV:\"><lockscope><exclusive/></lockscope><locktype><write/></locktype>"    \
     "<owner>ann</owner></lockinfo>"
@@ -56,7 +61,7 @@ static key lock(hosted *h, const char *who, const char *path)
     return k;
 }
 
-/* The token, as bob finds it in an answer; "". */
+/* Is the token in an answer to bob? */
 static bool can_see(hosted *h, const key *k)
 {
     char token[120] = "";
@@ -112,8 +117,7 @@ static void test_a_lock_can_be_broken(void **state)
 {
     hosted *h = *state;
     key k = lock(h, ann, "/d/a");
-    expect(h, bob, "POST /.ashlar/tree/unlock", "Content-Type: application/json\n",
-           "{\"path\": \"/d/a\"}", 200);
+    expect(h, bob, "POST /.ashlar/tree/unlock", JSON, "{\"path\": \"/d/a\"}", 200);
     expect(h, bob, "PUT /d/a", NULL, "bob", 204);
     expect(h, ann, "PUT /d/a", k.use, "ann", 412);
 }
@@ -346,6 +350,78 @@ static void test_who_was_asked_nothing_meanwhile_puts_nothing(void **state)
     end_put(h, v, 401);
 }
 
+/* ---- what takes long ---- */
+
+static void *end_later(void *arg)
+{
+    (void)arg;
+    ash__clock_sleep_ms(300);
+    ash__dav_slow_end();
+    return NULL;
+}
+
+/* While as many folders as may are being worked on, what is done with another one waits, and nothing
+ * else does. */
+static void test_what_takes_long_waits_for_its_like(void **state)
+{
+    hosted *h = *state;
+    static const struct {
+        const char *line, *fields, *body;
+        bool waits;
+        int status;
+    } rows[] = {
+        {"COPY /d/a", "Destination: /d/b\n", NULL, false, 201},
+        {"DELETE /d/b", NULL, NULL, false, 204},
+        {"COPY /d", "Destination: /e\n", NULL, true, 201},
+        {"MOVE /e", "Destination: /f\n", NULL, true, 201},
+        {"DELETE /f", NULL, NULL, true, 204},
+        {"DELETE /none", NULL, NULL, false, 404},
+        {"POST /.ashlar/tree/copy", JSON, "{\"path\": \"/d\", \"to\": \"/e\"}", true, 200},
+        {"POST /.ashlar/tree/move", JSON, "{\"path\": \"/e\", \"to\": \"/f\"}", true, 200},
+        {"POST /.ashlar/tree/delete", JSON, "{\"path\": \"/f\", \"recursive\": true}", true, 200},
+        {"POST /.ashlar/tree/restore", JSON,
+         "{\"path\": \"/d\", \"at\": \"2036-01-01T00:00:00Z\", \"dry_run\": true}", true, 200},
+    };
+    ash_exchange mine = {.is_put_off = false};
+    for (int i = 0; i < ASH_DAV_SLOW; i++)
+        assert_true(ash__dav_slow_begin(&mine));
+    for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++) {
+        pthread_t thread;
+        int64_t begun = ash__clock_ms();
+        if (rows[i].waits)
+            assert_int_equal(ash__thread_start(&thread, 0, end_later, NULL), 0);
+        expect(h, ann, rows[i].line, rows[i].fields, rows[i].body, rows[i].status);
+        if (!rows[i].waits)
+            continue;
+        assert_true(ash__clock_ms() - begun >= 290);
+        pthread_join(thread, NULL);
+        assert_true(ash__dav_slow_begin(&mine));
+    }
+    assert_false(ash__dav_slow_begin(&mine));
+    for (int i = 0; i < ASH_DAV_SLOW; i++)
+        ash__dav_slow_end();
+}
+
+/* Who waits and is gone by then does nothing. */
+static void test_who_is_gone_while_it_waits(void **state)
+{
+    hosted *h = *state;
+    ash_exchange mine = {.is_put_off = false};
+    for (int i = 0; i < ASH_DAV_SLOW; i++)
+        assert_true(ash__dav_slow_begin(&mine));
+    visit *v = visit_begin(ash__site_service(), h->site, "DELETE /d", ANN, 0);
+    assert_true(v->x.is_put_off);
+    hosted_remove_user(h, "ann");
+    for (int i = 0; i < ASH_DAV_SLOW; i++)
+        ash__dav_slow_end();
+    visit_begin_again(v, ash__site_service());
+    assert_false(v->x.is_put_off);
+    visit_end(v);
+    visit_expect(v, 401);
+    visit_free(v);
+    support_expect_text(h->f, "d/a", "a");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +438,8 @@ int main(void)
         OWNED(test_who_may_less_meanwhile_puts_nothing),
         OWNED(test_a_token_that_is_taken_back_meanwhile_puts_nothing),
         OWNED(test_who_was_asked_nothing_meanwhile_puts_nothing),
+        OWNED(test_what_takes_long_waits_for_its_like),
+        OWNED(test_who_is_gone_while_it_waits),
     };
     return cmocka_run_group_tests_name("http/site/owned", tests, NULL, NULL);
 }
