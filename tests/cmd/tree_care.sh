@@ -72,7 +72,7 @@ case_quotas() {
     expect_status 2 t quota d much
     expect_status 2 t quota d -- -1
     expect_status 2 t quota d/b 1k
-    expect_status 1 t quota nowhere 1k
+    expect_status 4 t quota nowhere 1k
     t check >"$scratch/out"
 }
 
