@@ -2,6 +2,9 @@
 #include "http/dav/upload.h"
 
 #include "base/mem.h"
+#include "base/server_codes.h"
+#include "http/dav/multistatus.h"
+#include "http/dav/xml.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,6 +15,19 @@
 static bool is_conditional(const ash_exchange *x)
 {
     return ash__condition_is_there(x->head) || ash__head_field(x->head, "If") != NULL;
+}
+
+/* RFC 4331 §6, and the sentence where Nextcloud's and ownCloud's clients look for one. */
+static void answer_over_quota(ash_exchange *x, const ash_error *err)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash__buffer_append_text(&out, ASH_DAV_XML_BEGIN
+                            "<D:error xmlns:D=\"DAV:\" xmlns:s=\"http://sabredav.org/ns\">"
+                            "<D:quota-not-exceeded/><s:message>");
+    ash__xml_text(&out, err->text);
+    ash__buffer_append_text(&out, "</s:message></D:error>\n");
+    ash__answer_body(x, 507, ASH_DAV_XML_TYPE, out.data, out.len);
+    ash__buffer_release(&out);
 }
 
 void ash__dav_answer_change(ash_exchange *x, const ash_error *err)
@@ -32,6 +48,12 @@ void ash__dav_answer_change(ash_exchange *x, const ash_error *err)
         return;
     case ASH_ENOTFOUND:
         ash__answer_text(x, 409, "%s", err->text);
+        return;
+    case ASH_ENOSPC:
+        if (err->server_code == ASH_MONGO_LOCATION_QUOTA_EXCEEDED)
+            answer_over_quota(x, err);
+        else
+            ash__answer_error(x, err);
         return;
     default:
         ash__answer_error(x, err);
