@@ -412,8 +412,16 @@ static void test_tree_quota__of_large_folders(void **state)
     assert_ok(move(f, "b/c", "a/c"), &f->err);
     expect_quota(f, "b", 1000, 0, "/b");
     expect_quota(f, "a", 200, 200, "/a");
+    bson_value_t c = support_id(f, "a/c");
     assert_ok(ash_tree_remove(f->tree, "a/c", &all, NULL, &f->err), &f->err);
     expect_quota(f, "a", 200, 0, "/a");
+    put(f, "a/x", 1, 99);
+    expect_full(f, undelete(f, &c, NULL),
+                "over quota: /a may have 200 bytes and has 1; 200 more were to come");
+    support_expect_list(f, "a", true, 0, "/a/x"); /* not begun, as it could not be ended */
+    support_remove(f, "a/x");
+    assert_ok(undelete(f, &c, NULL), &f->err);
+    expect_quota(f, "a", 200, 200, "/a");
 }
 
 /* ---- looking after them ---- */
