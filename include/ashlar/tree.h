@@ -381,6 +381,8 @@ int ash_tree_set_quota(ash_tree *tree, const char *path, int64_t max_bytes,
  * ash_tree_get_keep(). */
 int ash_tree_get_quota(ash_tree *tree, const char *path, const ash_op *op, ash_tree_quota *quota,
                        char **from, ash_error *err);
+/* Whether any folder has one, in this tree or another one of its collection; cheap. */
+int ash_tree_has_quotas(ash_tree *tree, const ash_op *op, bool *any, ash_error *err);
 /* All that count at a path, of it and of folders above, and all below it, in the order of their
  * folders' paths.  Borrowed for the call; false stops: ASH_EINTERRUPTED. */
 typedef bool (*ash_tree_quota_fn)(void *ctx, const char *path, const ash_tree_quota *quota);

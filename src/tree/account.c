@@ -85,18 +85,10 @@ static size_t add_node(ash_tree_account *a, const bson_value_t *id)
 
 static int ask_whether_any(ash_tree_commit *c, bool *any, ash_error *err)
 {
-    bson_t all = BSON_INITIALIZER;
-    bson_t *doc = NULL;
-    int rc = 0;
-    if (!c->account.is_asked)
-        rc = ash__tree_find_one(c->tree->quotas, &all, NULL, &c->op, &doc, err);
-    if (rc == 0 && !c->account.is_asked) {
-        c->account.is_asked = true;
-        c->account.is_used = doc != NULL;
-    }
-    *any = c->account.is_used;
-    bson_destroy(doc);
-    bson_destroy(&all);
+    ash_tree_account *a = &c->account;
+    int rc = a->is_asked ? 0 : ash_tree_has_quotas(c->tree, &c->op, &a->is_used, err);
+    a->is_asked = rc == 0;
+    *any = rc == 0 && a->is_used;
     return rc;
 }
 

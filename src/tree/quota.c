@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/server_codes.h"
 #include "bucket/bucket.h"
+#include "tree/acl.h"
 
 #include <inttypes.h>
 
@@ -125,7 +126,11 @@ int ash__quota_refuse(ash_tree *tree, const bson_value_t *folder, const ash_quot
     bool reached = false;
     int rc = ash__quota_folder(tree, folder, op, &chain, &reached, err);
     const char *path = chain.count > 0 ? ash__chain_last(&chain)->path : NULL;
-    if (rc == 0)
+    /* What else is there is not for those who may not read it. */
+    if (rc == 0 && ash__tree_require(&chain, ASH_TREE_READ, op, NULL) != 0)
+        rc = ash__fail_server(err, ASH_ENOSPC, ASH_MONGO_LOCATION_QUOTA_EXCEEDED,
+                              "over quota: there is no room for %" PRId64 " bytes more", bytes);
+    else if (rc == 0)
         rc = ash__fail_server(err, ASH_ENOSPC, ASH_MONGO_LOCATION_QUOTA_EXCEEDED,
                               "over quota: %.256s may have %" PRId64 " bytes and has %" PRId64
                               "; %" PRId64 " more were to come",

@@ -187,6 +187,18 @@ int ash_tree_get_quota(ash_tree *tree, const char *path, const ash_op *op, ash_t
     return rc;
 }
 
+int ash_tree_has_quotas(ash_tree *tree, const ash_op *op, bool *any, ash_error *err)
+{
+    bson_t all = BSON_INITIALIZER;
+    bson_t *doc = NULL;
+    ash_op own = ash__op_of(op);
+    int rc = ash__tree_find_one(tree->quotas, &all, NULL, &own, &doc, err);
+    *any = rc == 0 && doc != NULL;
+    bson_destroy(doc);
+    bson_destroy(&all);
+    return rc;
+}
+
 typedef struct listed {
     char *path;
     ash_quota_document quota;

@@ -271,6 +271,57 @@ static void test_tree_quota__are_listed(void **state)
     assert_int_equal(ash_tree_set_quota(f->tree, "file", 1, NULL, NULL, &f->err), ASH_EINVAL);
 }
 
+/* Who may write, and not read what is above, is not told what else there is. */
+static void test_tree_quota__what_others_are_told(void **state)
+{
+    fixture *f = *state;
+    bson_t *roles = BCON_NEW("0", "{", "role", BCON_UTF8("mail"), "db", BCON_UTF8("test"), "}");
+    ash_principal who = ASH_PRINCIPAL_INIT;
+    ash_op op = ASH_OP_INIT;
+    ash_tree_entry *e = NULL;
+    who.user = "ann";
+    who.db = "test";
+    who.roles = roles;
+    op.principal = &who;
+    support_folder(f, "in");
+    support_folder(f, "in/box");
+    set_quota(f, "in", 1);
+    bson_t *closed = BCON_NEW("read", "[", "]", "write", "[", "]", "open", "[", "mail", "]");
+    bson_t *open = BCON_NEW("read", "[", "]", "write", "[", "mail", "]", "open", "[", "mail", "]");
+    assert_ok(ash_tree_set_acl(f->tree, "in", closed, NULL, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_acl(f->tree, "in/box", open, NULL, NULL, &f->err), &f->err);
+    ash_tree_writer *w = NULL;
+    assert_ok(ash_tree_open_writer(f->tree, "in/box/x", NULL, &op, &w, &f->err), &f->err);
+    assert_ok(ash_tree_writer_write(w, "12", 2, &f->err), &f->err);
+    expect_full(f, ash_tree_writer_finish(w, NULL, &e, &f->err),
+                "over quota: there is no room for 2 bytes more");
+    ash_tree_writer_free(w);
+    assert_int_equal(ash_tree_set_quota(f->tree, "in", 9, NULL, &op, &f->err), ASH_EACCES);
+    assert_ok(ash_tree_set_quota(f->tree, "in/box", 9, NULL, &op, &f->err), &f->err);
+    bson_destroy(closed);
+    bson_destroy(open);
+    bson_destroy(roles);
+}
+
+/* Whoever sends more than fits hears of it before he has sent all. */
+static void test_tree_quota__told_before_the_end(void **state)
+{
+    fixture *f = *state;
+    enum { MIB = 1024 * 1024 };
+    ash_tree_writer *w = NULL;
+    uint8_t *data = support_bytes(MIB, 1);
+    support_folder(f, "a");
+    set_quota(f, "a", 3 * MIB);
+    assert_ok(ash_tree_open_writer(f->tree, "a/x", NULL, NULL, &w, &f->err), &f->err);
+    for (int i = 0; i < 3; i++)
+        assert_ok(ash_tree_writer_write(w, data, MIB, &f->err), &f->err);
+    expect_full(f, ash_tree_writer_write(w, data, 1, &f->err),
+                "over quota: /a may have 3145728 bytes and has 0; 3145729 more were to come");
+    ash_tree_writer_free(w);
+    support_expect_missing(f, "a/x");
+    ash__free(data);
+}
+
 /* ---- several at once ---- */
 
 enum { WRITERS = 4, EACH = 30, LENGTH = 100 };
@@ -361,8 +412,16 @@ static void test_tree_quota__of_large_folders(void **state)
     assert_ok(move(f, "b/c", "a/c"), &f->err);
     expect_quota(f, "b", 1000, 0, "/b");
     expect_quota(f, "a", 200, 200, "/a");
+    bson_value_t c = support_id(f, "a/c");
     assert_ok(ash_tree_remove(f->tree, "a/c", &all, NULL, &f->err), &f->err);
     expect_quota(f, "a", 200, 0, "/a");
+    put(f, "a/x", 1, 99);
+    expect_full(f, undelete(f, &c, NULL),
+                "over quota: /a may have 200 bytes and has 1; 200 more were to come");
+    support_expect_list(f, "a", true, 0, "/a/x"); /* not begun, as it could not be ended */
+    support_remove(f, "a/x");
+    assert_ok(undelete(f, &c, NULL), &f->err);
+    expect_quota(f, "a", 200, 200, "/a");
 }
 
 /* ---- looking after them ---- */
@@ -451,6 +510,8 @@ int main(void)
         TEST(test_tree_quota__moves),
         TEST(test_tree_quota__what_comes_back),
         TEST(test_tree_quota__are_listed),
+        TEST(test_tree_quota__what_others_are_told),
+        TEST(test_tree_quota__told_before_the_end),
         TEST(test_tree_quota__several_writers),
         TEST(test_tree_quota__of_large_folders),
         TEST(test_tree_quota__a_wrong_sum_is_found),

@@ -47,6 +47,7 @@ enum { ASH_CMD_TREE_FIRST_OPTION = 2 };
     X(undelete)                                                                                    \
     X(tag)                                                                                         \
     X(keep)                                                                                        \
+    X(quota)                                                                                       \
     X(prune)                                                                                       \
     X(gc)                                                                                          \
     X(acl)                                                                                         \

@@ -119,6 +119,8 @@ static bool check_place(ash_site *s, ash_exchange *x, const ash_site_upload *u)
         else if (u->if_version != 0 &&
                  (g.entry == NULL || ash_tree_entry_version(g.entry) != u->if_version))
             ash__answer_text(x, 412, "%s has another version", u->path);
+        else
+            (void)ash__dav_check_room(m->dav, x, u->path, g.entry, u->length);
     }
     ash_tree_entry_free(folder);
     ash__dav_guard_release(&g);
