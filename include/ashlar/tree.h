@@ -199,7 +199,8 @@ typedef struct ash_tree_change_options {
     const char *content_type; /* NULL: as before */
     const bson_t *props;      /* properties to set, merged with those that are there; null values
                                  remove one.  At most 64 KiB together (ASH_ETOOBIG) */
-    const char *changed_by;   /* NULL: the principal's user, else nobody */
+    const char *changed_by;   /* NULL: the principal's user ("ann", of another database than admin
+                                 "ann@files"), else nobody */
     const ash_fence *fence;   /* of locks (ashlar/lock.h) in the tree's database: ASH_ELOST once one
                                  is not held as granted.  With writes < 0: ASH_ELOST if anybody holds
                                  a lock on the resource (files_id) lock_id; beside a deployment's other
@@ -219,6 +220,9 @@ int ash_tree_writer_write(ash_tree_writer *w, const void *data, size_t len, ash_
 /* No more bytes: contents that are large are stored, and what the file will be called is known.
  * Once more: nothing. */
 int ash_tree_writer_seal(ash_tree_writer *w, ash_error *err);
+/* To another path, in the same tree, for as long as it is not finished: when a name turns out to be
+ * taken (ASH_EEXISTS).  That nothing is there, and that it may be, is found out by finish. */
+int ash_tree_writer_redirect(ash_tree_writer *w, const char *path, ash_error *err);
 /* op NULL: as the writer was opened with.  With op->transaction the writer has to be sealed before
  * (ASH_ESTATE).  ASH_ECONFLICT: another version came since it was looked at, or contents that this
  * one is made of went, though it was tried again (in a caller's transaction: once).  A failure

@@ -133,26 +133,47 @@ int ash__tree_change_options(ash_tree_change_options *ours, const ash_tree_chang
     return rc;
 }
 
+/* In a transaction of its own, or in the caller's. */
+static int transact(change_call *call, ash_error *err)
+{
+    ash_tree_commit *c = &call->commit;
+    ash_transaction *joined = c->op.transaction;
+    int rc = ash_tree_prepare(c->tree, &c->op, err);
+    if (rc == 0)
+        rc = ash_store_time(c->tree->store, &c->now_ms, NULL, err);
+    if (rc != 0)
+        return rc;
+    if (joined == NULL) {
+        ash_op own = c->op;
+        return ash_store_transact(c->tree->store, run, call, &own, err);
+    }
+    c->whole = true;
+    rc = change(call, err);
+    /* Nobody can tell how far it came: the caller's transaction must not be committed. */
+    if (rc != 0)
+        ash__transaction_break(joined);
+    return rc;
+}
+
+/* A user as access lists name it, without a database where that is admin; NULL: nobody. */
+static char *name_principal(const ash_principal *who)
+{
+    if (who == NULL || who->user == NULL)
+        return NULL;
+    if (who->db == NULL || strcmp(who->db, "admin") == 0)
+        return ash__strdup(who->user);
+    return ash__sprintf("%s@%s", who->user, who->db);
+}
+
 int ash__tree_change(ash_tree *tree, const ash_tree_change_options *opts, const ash_op *op,
                      ash_tree_commit_fn fn, void *ctx, ash_error *err)
 {
     change_call call = {
         .commit = {.tree = tree, .op = ash__op_of(op), .opts = opts}, .fn = fn, .ctx = ctx};
-    ash_transaction *joined = call.commit.op.transaction;
-    int rc = ash_tree_prepare(tree, &call.commit.op, err);
-    if (rc == 0)
-        rc = ash_store_time(tree->store, &call.commit.now_ms, NULL, err);
-    if (rc != 0)
-        return rc;
-    if (joined == NULL) {
-        ash_op own = call.commit.op;
-        return ash_store_transact(tree->store, run, &call, &own, err);
-    }
-    call.commit.whole = true;
-    rc = change(&call, err);
-    /* Nobody can tell how far it came: the caller's transaction must not be committed. */
-    if (rc != 0)
-        ash__transaction_break(joined);
+    char *who = name_principal(call.commit.op.principal);
+    call.commit.changed_by = opts->changed_by != NULL ? opts->changed_by : who;
+    int rc = transact(&call, err);
+    ash__free(who);
     return rc;
 }
 
@@ -224,17 +245,10 @@ void ash__document_begin(bson_t *doc, const bson_oid_t *id, const bson_value_t *
     bson_append_utf8(doc, "filename", 8, name, -1);
 }
 
-const char *ash__commit_changed_by(const ash_tree_commit *c)
-{
-    const char *who = c->opts->changed_by;
-    return who == NULL && c->op.principal != NULL ? c->op.principal->user : who;
-}
-
 void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc)
 {
-    const char *who = ash__commit_changed_by(c);
-    if (who != NULL)
-        bson_append_utf8(doc, "changed_by", 10, who, -1);
+    if (c->changed_by != NULL)
+        bson_append_utf8(doc, "changed_by", 10, c->changed_by, -1);
 }
 
 static void append_unless_null(bson_t *out, const bson_iter_t *it)

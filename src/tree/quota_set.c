@@ -31,7 +31,7 @@ static void release_call(quota_call *call)
 static int write_quota(ash_tree_commit *c, const quota_call *call, int64_t used, ash_error *err)
 {
     bson_t change = BSON_INITIALIZER, part;
-    const char *who = ash__commit_changed_by(c);
+    const char *who = c->changed_by;
     bson_append_document_begin(&change, "$set", 4, &part);
     if (!call->only_counts)
         bson_append_int64(&part, "max", 3, call->max);

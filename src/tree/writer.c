@@ -288,6 +288,23 @@ int ash_tree_writer_seal(ash_tree_writer *w, ash_error *err)
     return rc;
 }
 
+int ash_tree_writer_redirect(ash_tree_writer *w, const char *path, ash_error *err)
+{
+    ash_tree_path parts = {0};
+    if (w->finished)
+        return ash__fail(err, ASH_ESTATE, "the file is finished");
+    int rc = ash__tree_path_parse(path, &parts, err);
+    if (rc == 0 && parts.count == 0)
+        rc = ash__fail(err, ASH_EINVAL, "the root is a folder");
+    if (rc == 0) {
+        ash__tree_path_release(&w->path);
+        w->path = parts;
+    } else {
+        ash__tree_path_release(&parts);
+    }
+    return rc;
+}
+
 /* Alone it may look again at what went away beneath it. */
 static int finish_alone(ash_tree_writer *w, const ash_op *op, ash_error *err)
 {

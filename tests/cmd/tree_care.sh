@@ -216,7 +216,14 @@ case_access_lists() {
     [ "$(t --json log d | head -n 1 | grep -o '"by" : "ann"')" = '"by" : "ann"' ]
     expect_status 4 t acl --effective user:mia d
     printf 'pencil\n' | "$ASHLAR" -s "$store" user add mia --role readWrite@test
-    t acl --read user:mia,readWrite --write user:mia@elsewhere d
+    t acl --read user:mia,readWrite --write user:mia@elsewhere d 2>"$scratch/err"
+    grep -q 'there is no user mia@elsewhere' "$scratch/err"
+    [ "$(wc -l <"$scratch/err")" = 1 ]
+    t acl --read mia,raed --write root d 2>"$scratch/err" >"$scratch/out"
+    grep -q 'there is no role mia, but a user of that name: .*user:NAME' "$scratch/err"
+    grep -q 'there is no role raed: ' "$scratch/err"
+    fails grep -q 'no role root' "$scratch/err"
+    t acl --read user:mia,readWrite --write user:mia@elsewhere d 2>/dev/null
     t acl --effective user:mia d >"$scratch/out"
     grep -q '^read   yes$' "$scratch/out"
     grep -q '^write  no: ' "$scratch/out"

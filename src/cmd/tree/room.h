@@ -134,6 +134,11 @@ char *ash__cmd_tree_join(const char *folder, const char *name); /* the caller fr
 /* Of a path that nothing has now: what became of it, behind what err says.  Returns ASH_ENOTFOUND. */
 int ash__cmd_tree_say_gone(const ash_cmd_tree_run *r, const char *path, ash_error *err);
 
+/* ---- names of an access list (acl_names.c) ---- */
+
+/* Of "NAME,…", warns of users and roles that there are not; where the store has no users, of none. */
+void ash__cmd_tree_check_names(const ash_cmd_tree_run *r, const char *list);
+
 /* ---- bytes (get.c) ---- */
 
 /* From where the reader is to its end; progress may be NULL.  ASH_EINTERRUPTED by a signal. */
