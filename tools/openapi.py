@@ -72,8 +72,8 @@ def listing(extra=None):
             "properties": {"entries": {"type": "array", "items": ENTRY}, "more": {"type": "boolean"}, **(extra or {})}}
 
 
-def numbers(*names):
-    return {"type": "object", "required": list(names), "properties": {name: {"type": "integer"} for name in names}}
+def numbers(*names, optional=()):
+    return {"type": "object", "required": list(names), "properties": {name: {"type": "integer"} for name in (*names, *optional)}}
 
 
 TREE = {
@@ -83,7 +83,8 @@ TREE = {
     "history": read("versions, newest first", [LIMIT], listing()),
     "trash": read("what was deleted below", [LIMIT], listing()),
     "search": read("entries below by a part of their names", [query("q", {"type": "string", "minLength": 1}, True), limit(1000)], listing()),
-    "usage": read("what it takes", [], {**numbers("folders", "files", "bytes", "versions", "versionBytes", "contents", "storedBytes")}, 503),
+    "usage": read("what it takes", [], numbers("folders", "files", "bytes", "versions", "versionBytes", "contents", "storedBytes",
+                                                optional=("quotaBytes", "quotaUsedBytes")), 503),
     "locks": read("who holds what there and below", [], {"type": "object", "required": ["locks"], "properties": {
         "locks": {"type": "array", "items": {"$ref": "#/components/schemas/Lock"}}}}),
     "mkdir": change("make a folder", {"make_folders": FLAG}, [], ENTRY),

@@ -612,7 +612,9 @@ typedef struct ash_tree_import_report {
  * entry that has gone on in the target stays as it is there.  Where v7files let two entries of a
  * folder have one name, the second is called "NAME (2)" from here on.  A version that is damaged is
  * told and left out, the others are brought: ASH_EPARTIAL at the end.  The report is filled in
- * any case.  to: NULL in a dry run whose target is yet to be made.  ASH_EACCES: with a principal.
+ * any case.  Over a quota: ASH_ENOSPC, and what came until then stays; quotas are counted anew at the
+ * end, which another one that was killed would leave to ash_tree_set_quota(), and the source's do not
+ * come along.  to: NULL in a dry run whose target is yet to be made.  ASH_EACCES: with a principal.
  * ASH_ESTATE: in a transaction. */
 int ash_tree_import(ash_tree *to, ash_tree *from, const ash_tree_import_options *opts,
                     const ash_op *op, ash_tree_import_report *report, ash_error *err);

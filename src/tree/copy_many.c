@@ -11,6 +11,7 @@
 #include "tree/acl.h"
 #include "tree/get.h"
 #include "tree/history.h"
+#include "tree/quota.h"
 
 #include <string.h>
 
@@ -129,11 +130,28 @@ static int insert_batch(ash_tree_commit *c, const copying *m, ash_error *err)
     return rc;
 }
 
+/* Told as soon as it is known; the last commit looks at what the quotas are then. */
+static int require_room(ash_tree_commit *c, const copying *m, ash_error *err)
+{
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    ash_quota_room room;
+    int rc = ash__tree_walk(c->tree, m->call->to, 0, &c->op, &chain, err);
+    if (rc == 0)
+        rc = ash__quota_room(c->tree, &chain, &c->op, &room, err);
+    if (rc == 0 && room.bytes >= 0 && m->bytes > room.bytes)
+        rc = ash__quota_refuse(c->tree, &chain.items[room.at]->id, &room.quota, m->bytes, &c->op,
+                               err);
+    ash__chain_release(&chain);
+    return rc;
+}
+
 static int copy_batch(ash_tree_commit *c, void *ctx, ash_error *err)
 {
     const copying *m = ctx;
     bson_t *now = BCON_NEW("$set", "{", "copying_at", BCON_DATE_TIME(c->now_ms), "}");
-    int rc = update_copy(c, m, now, err);
+    int rc = require_room(c, m, err);
+    if (rc == 0)
+        rc = update_copy(c, m, now, err);
     if (rc == 0)
         rc = insert_batch(c, m, err);
     bson_destroy(now);

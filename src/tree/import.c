@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "store/ops.h"
+#include "tree/quota.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -257,6 +258,18 @@ static int begin(ash_import *im, ash_error *err)
     return rc;
 }
 
+/* Also after a failure, which err tells of: what came is there. */
+static int count_quotas(ash_import *im, int rc, ash_error *err)
+{
+    bool any = false;
+    if (im->to == NULL || im->opts.dry_run || im->op.transaction != NULL)
+        return rc;
+    int counted = ash_tree_has_quotas(im->to, &im->op, &any, rc == 0 ? err : NULL);
+    if (counted == 0 && any)
+        counted = ash__quotas_recount(im->to, &im->op, rc == 0 ? err : NULL);
+    return rc != 0 ? rc : counted;
+}
+
 int ash_tree_import(ash_tree *to, ash_tree *from, const ash_tree_import_options *opts,
                     const ash_op *op, ash_tree_import_report *report, ash_error *err)
 {
@@ -271,7 +284,7 @@ int ash_tree_import(ash_tree *to, ash_tree *from, const ash_tree_import_options 
         rc = begin(im, err);
     if (rc == 0) {
         im->places = ash__places_new(from, &im->from_top->id, &im->op);
-        rc = walk(im, err);
+        rc = count_quotas(im, walk(im, err), err);
     }
     if (report != NULL) {
         int out = ash__out_copy(report, &im->report, sizeof im->report, err);

@@ -75,16 +75,11 @@ static int insert_all(const commit_call *call, ash_tree_commit *c, bool current,
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     size_t n = 0;
     o.op = c->op;
-    bson_t *made[ASH_IMPORT_STEPS];
     for (size_t i = call->first; i < call->end; i++)
-        if (call->im->steps[i].current == current) {
-            made[n] = call->im->steps[i].doc;
-            docs[n] = ash__doc_from_bson(made[n]);
-            n++;
-        }
+        if (call->im->steps[i].current == current)
+            docs[n++] = ash__doc_from_bson(call->im->steps[i].doc);
     ash_collection *into = current ? c->tree->current : c->tree->past;
-    int rc = n > 0 && current ? ash__account_documents(c, made, n, err) : 0;
-    return rc == 0 && n > 0 ? ash_collection_insert(into, docs, n, &o, NULL, err) : rc;
+    return n > 0 ? ash_collection_insert(into, docs, n, &o, NULL, err) : 0;
 }
 
 /* Its past has come already, or comes with the same commit. */
@@ -99,9 +94,7 @@ static int remove_there(ash_tree_commit *c, const ash_tree_entry *there, ash_err
     ash__filter_id(&filter, "_id", &there->id);
     if (ash__entry_field(there, "_version", &it))
         bson_append_iter(&filter, "_version", 8, &it);
-    int rc = ash__account_add(c, &there->parent, -there->content.length, err);
-    if (rc == 0)
-        rc = ash_collection_remove(c->tree->current, &filter, &o, &result, err);
+    int rc = ash_collection_remove(c->tree->current, &filter, &o, &result, err);
     if (rc == 0 && result.deleted != 1)
         rc = ash__fail(err, ASH_ECONFLICT, "%s was changed meanwhile", there->name);
     ash_write_result_release(&result);
@@ -109,10 +102,27 @@ static int remove_there(ash_tree_commit *c, const ash_tree_entry *there, ash_err
     return rc;
 }
 
+/* A file may come before the folder that it lies in, so that nothing leads from it to a quota: all of
+ * it counts as lying in the folder that is imported into, until the end, when quotas are counted. */
+static int account(const commit_call *call, ash_tree_commit *c, ash_error *err)
+{
+    int64_t comes = 0, goes = 0;
+    for (size_t i = call->first; i < call->end; i++) {
+        const ash_import_step *s = &call->im->steps[i];
+        if (s->current)
+            ash__add_length(&comes, s->version->content.length);
+        if (replaces(s))
+            ash__add_length(&goes, s->item->there->content.length);
+    }
+    return ash__account_add(c, &call->im->to_top->id, comes - goes, err);
+}
+
 static int write_steps(ash_tree_commit *c, void *ctx, ash_error *err)
 {
     const commit_call *call = ctx;
-    int rc = store_contents(call, c, err);
+    int rc = account(call, c, err);
+    if (rc == 0)
+        rc = store_contents(call, c, err);
     if (rc == 0)
         rc = let_go(call, c, err);
     if (rc == 0)

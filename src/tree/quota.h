@@ -64,6 +64,8 @@ int ash__quota_end_move(ash_tree *tree, const bson_value_t *folder, const ash_op
 typedef void (*ash_quota_tell_fn)(void *ctx, const ash_tree_entry *folder, const char *text);
 int ash__quotas_check(ash_tree *tree, const ash_op *op, ash_quota_tell_fn tell, void *ctx,
                       ash_error *err);
+/* All of the collection are counted anew, beside others. */
+int ash__quotas_recount(ash_tree *tree, const ash_op *op, ash_error *err);
 /* Documents of folders that are not there any more, nor in the history, and of moves
  * that nobody ended. */
 int ash__quotas_collect(ash_tree *tree, const ash_op *op, ash_error *err);

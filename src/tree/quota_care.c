@@ -110,6 +110,30 @@ int ash__quotas_check(ash_tree *tree, const ash_op *op, ash_quota_tell_fn tell, 
     return rc;
 }
 
+static int recount(ash_tree *tree, const bson_value_t *id, const ash_op *op, ash_error *err)
+{
+    bson_t *change = BCON_NEW("$set", "{", "counting", BCON_BOOL(true), "}", "$inc", "{", "changes",
+                              BCON_INT64(1), "}");
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__quota_update(tree, id, change, false, op, &own);
+    if (rc == 0)
+        rc = ash__quota_count_apart(tree, id, op, &own);
+    else if (rc == ASH_ECONFLICT)
+        rc = 0; /* somebody has taken it away */
+    bson_destroy(change);
+    return ash__unless(0, rc, &own, err);
+}
+
+int ash__quotas_recount(ash_tree *tree, const ash_op *op, ash_error *err)
+{
+    quota_list l = {0};
+    int rc = read_list(tree, op, &l, err);
+    for (size_t i = 0; rc == 0 && i < l.count; i++)
+        rc = recount(tree, &l.ids[i], op, err);
+    release_list(&l);
+    return rc;
+}
+
 /* ---- what is left of those that went ---- */
 
 static int collect_one(ash_tree_commit *c, void *ctx, ash_error *err)

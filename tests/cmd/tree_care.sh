@@ -76,6 +76,28 @@ case_quotas() {
     t check >"$scratch/out"
 }
 
+# Of several processes at a quota, as many are served as fit, and not one more.
+case_a_quota_of_several_processes() {
+    fresh
+    head -c 1000 /dev/urandom >"$scratch/big"
+    t -q mkdir d d/0 d/1
+    t quota d 12500 >"$scratch/out"
+    start_server "$store"
+    for who in 1 2 3; do
+        (for i in 1 2 3 4 5 6 7 8; do
+            t -q put "$scratch/big" "d/$((who % 2))/$who-$i" 2>>"$scratch/refused.$who" || :
+        done) &
+        eval "writer$who=$!"
+    done
+    # shellcheck disable=SC2154 # by eval
+    wait "$writer1" "$writer2" "$writer3"
+    [ "$(t ls -R d | grep -c -)" = 12 ]
+    [ "$(cat "$scratch"/refused.* | grep -c 'over quota: /d may have 12500 bytes and has 12000; 1000 more were to come$')" = 12 ]
+    [ "$(t --json quota)" = '{ "path" : "/d", "maxBytes" : 12500, "usedBytes" : 12000 }' ]
+    t check >"$scratch/out"
+    stop_server
+}
+
 case_prune() {
     fresh
     five d/a

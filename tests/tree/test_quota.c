@@ -499,6 +499,29 @@ static void test_tree_quota__what_nobody_has_is_collected(void **state)
     ash_collection_free(c);
 }
 
+/* Whoever was killed while he moved a large folder left its count, which nobody needs. */
+static void test_tree_quota__counts_of_moves_are_collected(void **state)
+{
+    fixture *f = *state;
+    ash_tree_collect_options o = ASH_TREE_COLLECT_OPTIONS_INIT;
+    ash_collection *c = quotas(f);
+    support_folder(f, "a");
+    support_folder(f, "b");
+    put(f, "a/x", 100, 1);
+    set_quota(f, "a", 1000);
+    set_quota(f, "b", 10);
+    support_update(c, "{\"max\": 1000}", "{\"$unset\": {\"max\": 1}}");
+    expect_quota(f, "a", -1, -1, NULL);
+    put(f, "a/y", 100, 2); /* it counts on */
+    assert_int_equal(support_count(c, "{\"used\": 200}"), 1);
+    assert_ok(ash_tree_collect(f->tree, &o, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(support_count(c, "{}"), 2); /* somebody may be moving it */
+    support_update(c, "{\"used\": 200}", "{\"$set\": {\"set_at\": {\"$date\": 1000}}}");
+    assert_ok(ash_tree_collect(f->tree, &o, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(support_count(c, "{}"), 1);
+    ash_collection_free(c);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, support_setup, support_teardown)
@@ -517,6 +540,7 @@ int main(void)
         TEST(test_tree_quota__a_wrong_sum_is_found),
         TEST(test_tree_quota__nobody_finished_counting),
         TEST(test_tree_quota__what_nobody_has_is_collected),
+        TEST(test_tree_quota__counts_of_moves_are_collected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

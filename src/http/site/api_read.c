@@ -110,6 +110,17 @@ static void run_trash(ash_api_call *c)
         ash__api_send_list(c, l, limit);
 }
 
+/* The tightest one that holds there, for those who may read it. */
+static void add_quota(ash_api_call *c, const ash_op *op)
+{
+    ash_tree_quota q = ASH_TREE_QUOTA_INIT;
+    if (ash_tree_get_quota(c->mount->tree, c->path, op, &q, NULL, NULL) != 0 || q.max_bytes < 0 ||
+        q.used_bytes < 0)
+        return;
+    ash__json_add_int(&c->out, "quotaBytes", q.max_bytes);
+    ash__json_add_int(&c->out, "quotaUsedBytes", q.used_bytes);
+}
+
 static void run_usage(ash_api_call *c)
 {
     ash_tree_usage u = ASH_TREE_USAGE_INIT;
@@ -129,6 +140,7 @@ static void run_usage(ash_api_call *c)
     ash__json_add_int(&c->out, "versionBytes", u.version_bytes);
     ash__json_add_int(&c->out, "contents", u.contents);
     ash__json_add_int(&c->out, "storedBytes", u.stored_bytes);
+    add_quota(c, &op);
     ash__json_add_bool(&c->out, "partial", rc != 0);
     ash__buffer_append_byte(&c->out, '}');
 }

@@ -235,6 +235,12 @@ static void test_usage(void **state)
     assert_string_equal(hosted_member(answer, "versions"), "1");
     assert_string_equal(hosted_member(answer, "versionBytes"), "3");
     assert_string_equal(hosted_member(answer, "partial"), "false");
+    assert_false(bson_has_field(answer, "quotaBytes"));
+    bson_destroy(answer);
+    assert_ok(ash_tree_set_quota(h->f->tree, "/", 9, NULL, NULL, &h->f->err), &h->f->err);
+    answer = hosted_call(h, "usage?path=/", NULL, 200);
+    assert_string_equal(hosted_member(answer, "quotaBytes"), "9");
+    assert_string_equal(hosted_member(answer, "quotaUsedBytes"), "5");
     bson_destroy(answer);
 }
 

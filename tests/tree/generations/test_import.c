@@ -279,6 +279,39 @@ static void test_tree_generations_import__many(void **state)
     ash__free(data);
 }
 
+/* Files that are older than the folders that they lie in come before these. */
+static void test_tree_generations_import__into_a_quota(void **state)
+{
+    enum { FILES = 150, LEN = 300 };
+    fixture *f = *state;
+    import_target t;
+    ash_tree_quota q = ASH_TREE_QUOTA_INIT;
+    uint8_t *data = support_bytes(LEN + FILES, 5);
+    for (int i = 0; i < FILES; i++) {
+        char *path = ash__sprintf("%03d", i);
+        support_put(f, path, data + i, LEN);
+        ash__free(path);
+    }
+    support_folder(f, "d");
+    support_folder(f, "d/e");
+    for (int i = 0; i < FILES; i++) {
+        char *from = ash__sprintf("%03d", i), *to = ash__sprintf("d/e/%03d", i);
+        support_move(f, from, to);
+        ash__free(from);
+        ash__free(to);
+    }
+    import_open(f, &t);
+    assert_ok(ash_tree_set_quota(t.view.tree, "/", 100 * LEN, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(import_run(f, &t, NULL), ASH_ENOSPC);
+    assert_ok(ash_tree_set_quota(t.view.tree, "/", FILES * LEN, NULL, NULL, &f->err), &f->err);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    old_expect_findings(&t.view, t.view.tree, "");
+    assert_ok(ash_tree_get_quota(t.view.tree, "d/e", NULL, &q, NULL, &f->err), &f->err);
+    assert_int_equal(q.used_bytes, FILES * LEN);
+    import_close(&t);
+    ash__free(data);
+}
+
 int main(void)
 {
 #define T(name)                                                                                    \
@@ -294,6 +327,7 @@ int main(void)
         T(brings_what_came_since),
         T(refusals),
         T(many),
+        T(into_a_quota),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -370,6 +370,7 @@ async function usage(path = folder || '/') {
     ['Files', u.files], ['Folders', u.folders], ['Bytes in them', sizeText(u.bytes)], ['Earlier versions', u.versions],
     ['Bytes in those', sizeText(u.versionBytes)], ['Different contents in the store', u.contents], ['What they take on disk', sizeText(u.storedBytes)]];
   if (path === '/' && all > u.storedBytes) rows_.push(['Saved by keeping equal contents once, and by compression', sizeText(all - u.storedBytes) + ` (${Math.round(100 * (1 - u.storedBytes / all))} %)`]);
+  if (u.quotaBytes !== undefined) rows_.push(['Quota here: so much may be', sizeText(u.quotaBytes)], ['of which is there', sizeText(u.quotaUsedBytes)]);
   show('What it takes', make('table', {}, ...rows_.map(([name, value]) => make('tr', {}, make('td', {textContent: name}), make('td', {className: 'n', textContent: value})))));
 }
 
