@@ -16,7 +16,7 @@ test="$build libcmocka-dev g++ python3-pymongo python3-gridfs groff-base nats-se
 clients="$test nodejs npm faketime golang-go golang-mongodb-mongo-driver-dev php-cli php-mongodb
   libmongodb-perl ruby ruby-mongo python3-venv maven default-jdk-headless rustc-web cargo-web debootstrap chromium litmus rclone curl prometheus
   cadaver davfs2 gvfs-backends libglib2.0-bin dbus-daemon libreoffice-writer-nogui python3-uno procps
-  gocryptfs sslscan"
+  gocryptfs sslscan testssl.sh"
 check="$test git clang libclang-rt-14-dev clang-format spin"
 
 case "${1:-}" in

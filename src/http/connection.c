@@ -24,6 +24,8 @@ static void enter(ash_http_connection *c, ash_http_phase phase)
     c->since_ms = ash__clock_ms();
     c->moved = 0;
     c->peer.turn_due_ms = 0;
+    if (phase == ASH_PHASE_ANSWER)
+        ash__http_decided(c->request);
 }
 
 /* ---- what comes ---- */

@@ -68,6 +68,12 @@ struct ash_exchange {
     bool (*admits)(ash_exchange *x);
     bool is_put_off;
 
+    /* Of what is told of it (http/gate/trace.h). */
+    void *trace;
+    /* Once, if set: what the answer is was decided, or the exchange ends without one (status 0).
+     * Before release(). */
+    void (*decided)(ash_exchange *x);
+
     /* Of who answers. */
     void *state;
     void (*take)(ash_exchange *x, const void *data, size_t len);
@@ -79,13 +85,13 @@ struct ash_exchange {
     int64_t due_ms; /* see ASH_MORE_LATER, begin(); monotonic, 0: no time */
 
     /* The answer; see below. */
-    int status;         /* 0: none yet */
-    ash_buffer fields;  /* "Name: value\r\n" … */
-    ash_buffer body;    /* the first piece, or all of it */
-    int64_t length;     /* of the whole body; -1: not known (chunked) */
-    bool is_streamed;   /* more() is asked for what follows body */
-    bool must_close;    /* no other request on this connection */
-    int64_t sent_bytes; /* of the body, for the log */
+    int status;                         /* 0: none yet */
+    ash_buffer fields;                  /* "Name: value\r\n" … */
+    ash_buffer body;                    /* the first piece, or all of it */
+    int64_t length;                     /* of the whole body; -1: not known (chunked) */
+    bool is_streamed;                   /* more() is asked for what follows body */
+    bool must_close;                    /* no other request on this connection */
+    int64_t received_bytes, sent_bytes; /* of bodies; set before dismiss() */
 
     void *wake_ctx; /* of the connection */
     void (*wake)(void *ctx);

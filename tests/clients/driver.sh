@@ -5,6 +5,7 @@
 #   users insert|read|create NAME   (prints "done", or the error), as whom $uri names.  What was fetched and built is kept between runs, in folders that the environment names.
 size=8388608
 . "$here/restart.sh"
+. "$here/../tls_files.sh"
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 
@@ -78,9 +79,10 @@ refuses() { # TEXT, of what is read
     fi
 }
 
-# By each mechanism: the right password, a wrong one, and what a role does not allow.  The last case of a script, since its server
-# is another.
+# By each mechanism: the right password, a wrong one, and what a role does not allow.  Its server is another one, so that it comes
+# behind those cases that need the script's.
 signs_in() {
+    rm -rf "$scratch/users" # of another interface of the same driver
     start_server "$scratch/users" --auth
     root='root:p%40%C3%9F%3Aw%2Frd%25%2C@'
     # The crate does not write these characters of a name as SCRAM has them.
@@ -109,6 +111,50 @@ signs_in() {
     stop_server
 }
 
+# over_tls CERTIFICATE USER@ OPTIONS ACTION NAME: the certificate is one of tls_files.sh, or ""; so is the user.
+over_tls() {
+    options="tls=true&tlsCAFile=$pki/${ca:-ca}.pem&$3"
+    [ -z "$1" ] || options="$options&tlsCertificateKeyFile=$pki/$1.pem"
+    as "$2" "$4" "$5"
+}
+
+# Over TLS by a password, and by a certificate in its place, whether the address names the certificate's subject or not.
+signs_in_over_tls() {
+    command -v openssl >/dev/null || skip 'no openssl'
+    rm -rf "$pki" "$scratch/tls"
+    make_tls_files
+    echo pencil | "$ASHLAR" -s "$scratch/tls" user add root --role root
+    "$ASHLAR" -s "$scratch/tls" user add --external "$subject" --role readWrite@files
+    serve_tls "$scratch/tls"
+    for mechanism in SCRAM-SHA-1 SCRAM-SHA-256; do
+        scram=authMechanism=$mechanism
+        [ "$(over_tls '' root:pencil@ $scram insert password)" = done ]
+        over_tls '' root:wrong@ $scram insert password | refuses 'Authentication ?[Ff]ailed|SCRAM failure'
+    done
+    [ "$(over_tls ann '' "$x509" insert certificate)" = done ]
+    [ "$(over_tls ann "$in_address@" "$x509" read certificate)" = done ]
+    over_tls ann '' "$x509" create ben | refuses 'not authorized|Unauthorized'
+    refuses_certificates
+    stop_server
+    fails grep -q pencil "$scratch/server.err"
+}
+
+refuses_certificates() {
+    # One that is shown and not signed in by is nobody.
+    over_tls ann '' retryReads=false read certificate | refuses 'requires authentication|Unauthorized'
+    # Of whom there is no user, who says that it is ann, and none at all.
+    over_tls nobody '' "$x509" read certificate | refuses 'Authentication ?[Ff]ailed'
+    [ "${names_itself:-yes}" = no ] || over_tls nobody "$in_address@" "$x509" read certificate | refuses 'Authentication ?[Ff]ailed'
+    over_tls '' "$in_address@" "$x509" read certificate | refuses 'Authentication ?[Ff]ailed'
+    # By another authority: some drivers do not even show it to who does not ask for that one's.
+    soon='serverSelectionTimeoutMS=3000'
+    over_tls forged '' "$x509&$soon" read certificate | refuses 'Authentication ?[Ff]ailed|[Cc]ertificate|[Uu]nknown ?(ca|CA)|reset|[Ss]erver selection'
+    # The driver looks at the server's, too, and nothing is said where TLS is expected.
+    ca=stranger over_tls '' root:pencil@ "$scram&$soon" read password | refuses '[Cc]ertificate|PKIX'
+    options=$soon
+    as root:pencil@ read password | refuses '[Ss]erver ?[Ss]election|Timed out'
+}
+
 # For a driver whose program does it all, driver gridfs|crud|users …: all that is asked of a driver.
 run_driver_cases() {
     gridfs() { driver gridfs "$@"; }
@@ -119,5 +165,7 @@ run_driver_cases() {
     case_streams_resume_after_restarts() { resumes_after_restarts; }
     case_store_is_clean_afterwards() { leaves_a_clean_store; }
     case_users_sign_in() { signs_in; }
-    run_these_cases case_gridfs case_every_day case_streams_resume_after_restarts case_store_is_clean_afterwards case_users_sign_in
+    case_users_sign_in_over_tls() { signs_in_over_tls; }
+    run_these_cases case_gridfs case_every_day case_streams_resume_after_restarts case_store_is_clean_afterwards case_users_sign_in \
+        case_users_sign_in_over_tls
 }

@@ -10,10 +10,10 @@ lacks_davfs2() {
 }
 
 # mounted COMMANDS: in a shell whose $dir is the share; it is unmounted behind them, which is when davfs2 sends the last of it.
-# $secrets: a line of its file of passwords.
+# $secrets: a line of its file of passwords.  $trusted: an authority's certificate, for https.
 mounted() {
     printf '%s\n' "$1" >"$scratch/commands"
-    URL="$http/" SECRETS="${secrets:-}" SCRATCH="$scratch" timeout 120 unshare -m sh -eu -c '
+    URL="$http/" SECRETS="${secrets:-}" TRUSTED="${trusted:-}" SCRATCH="$scratch" timeout 120 unshare -m sh -eu -c '
         # davfs2 is a user of its own soon, who has no way into the scratch folder.
         mount -t tmpfs tmpfs /mnt
         mkdir /mnt/upper /mnt/work /mnt/cache /mnt/dir
@@ -24,6 +24,11 @@ mounted() {
         grep -q ^davfs2: /etc/passwd || echo davfs2:x:64999:64999::/nonexistent:/bin/false >>/etc/passwd
         mkdir -p /etc/davfs2
         printf "ask_auth 0\ncache_dir /mnt/cache\ndelay_upload 0\nbackup_dir lost\n" >/etc/davfs2/davfs2.conf
+        [ -z "$TRUSTED" ] || {
+            mkdir -p /etc/davfs2/certs
+            cp "$TRUSTED" /etc/davfs2/certs/trusted.pem
+            echo "trust_ca_cert trusted.pem" >>/etc/davfs2/davfs2.conf
+        }
         printf "%s\n" "${SECRETS:-}" >/etc/davfs2/secrets
         chmod 600 /etc/davfs2/secrets
         mkdir -p /run/mount.davfs

@@ -8,11 +8,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 start_for_driver
 
-needs_node() { # FOR
-    node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' ||
-        skip "$1 needs Node.js 20.19"
-}
-
 gridfs() {
     NODE_NO_WARNINGS=1 MONGODB_PACKAGE=mongodb-7 run_node "$here/node_gridfs.js" "$uri" "$@"
 }

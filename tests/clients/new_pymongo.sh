@@ -19,8 +19,14 @@ crud() {
     "$folder/venv/bin/python" "$here/pymongo_crud.py" "$uri" "$@"
 }
 
+interface=sync
+users() {
+    "$folder/venv/bin/python" "$here/pymongo_users.py" "$uri" $interface "$@"
+}
+
 # The same by the asynchronous interface.
 by_async() {
+    interface=async
     gridfs() { "$folder/venv/bin/python" "$here/pymongo_async.py" "$uri" gridfs "$@"; }
     crud() { "$folder/venv/bin/python" "$here/pymongo_async.py" "$uri" crud "$@"; }
 }
@@ -58,6 +64,24 @@ case_asynchronous_streams_resume_after_restarts() {
 
 case_store_is_clean_afterwards() {
     leaves_a_clean_store
+}
+
+case_users_sign_in() {
+    signs_in
+}
+
+case_users_sign_in_over_tls() {
+    signs_in_over_tls
+}
+
+case_asynchronous_users_sign_in() {
+    by_async
+    signs_in
+}
+
+case_asynchronous_users_sign_in_over_tls() {
+    by_async
+    signs_in_over_tls
 }
 
 run_cases

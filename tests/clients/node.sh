@@ -14,6 +14,12 @@ install_node_packages() {
     touch "$node_folder/installed"
 }
 
+# needs_node FOR: ends a case as a skip where Node.js is older than the newest packages want it.
+needs_node() {
+    node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' ||
+        skip "$1 needs Node.js 20.19"
+}
+
 run_node() {
     # Modules are looked for beside the script first, so it runs from the packages' folder.
     cp "$1" "$node_folder/"

@@ -1,48 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# TLS on both doors: pymongo with passwords and with certificates, curl, sslscan, and what breaks off in the midst of a handshake.
+# TLS on both doors: pymongo with passwords and with certificates, curl, sslscan, testssl, and what breaks off in the midst of a handshake.
 # usage: ASHLAR=… tls.sh
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 python=/usr/bin/python3
 [ -x $python ] || python=python3
-pki=$scratch/pki
-
-# An authority of that name.
-authority() {
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/O=Example/CN=$1" \
-        -keyout "$pki/$1.key" -out "$pki/$1.pem" 2>/dev/null
-}
-
-# certificate NAME SUBJECT AUTHORITY EXTENSION: with its key in one file
-certificate() {
-    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "$2" -utf8 -keyout "$pki/$1.key" -out "$pki/$1.csr" 2>/dev/null
-    echo "$4" >"$pki/$1.ext"
-    openssl x509 -req -in "$pki/$1.csr" -CA "$pki/$3.pem" -CAkey "$pki/$3.key" -CAcreateserial -days 2 -extfile "$pki/$1.ext" \
-        -out "$pki/$1.crt" 2>/dev/null
-    cat "$pki/$1.crt" "$pki/$1.key" >"$pki/$1.pem"
-}
-
-mkdir "$pki"
-authority ca && authority stranger || exit 1
-certificate server /O=Example/CN=localhost ca 'subjectAltName=DNS:localhost,IP:127.0.0.1' || exit 1
-certificate ann '/O=Example/OU=a, b \+ c/CN=Änne' ca 'extendedKeyUsage=clientAuth' || exit 1
-certificate nobody /O=Example/CN=nobody ca 'extendedKeyUsage=clientAuth' || exit 1
-certificate forged '/O=Example/OU=a, b \+ c/CN=Änne' stranger 'extendedKeyUsage=clientAuth' || exit 1
-subject=$(openssl x509 -in "$pki/ann.pem" -noout -subject -nameopt RFC2253 | sed 's/^subject=//')
-
-# serve_tls STORE [ARGS…]: also sets $http, host and port of HTTP's door
-serve_tls() {
-    store=$1
-    shift
-    start_server "$store" --http 127.0.0.1:0 --tls-certificate "$pki/server.pem" --tls-ca "$pki/ca.pem" "$@" || return 1
-    tries=0
-    until http=$(sed -n 's|^https://\([^/]*\)/.*|\1|p' "$scratch/server.out" | grep .); do
-        tries=$((tries + 1))
-        [ $tries -lt 100 ] || return 1
-        sleep 0.1
-    done
-}
+. "$here/../tls_files.sh"
+make_tls_files || exit 1
 
 python_case() { timeout 120 $python "$here/tls.py" "$server_address" "$pki" "$1" "${2-}"; }
 
@@ -94,7 +59,7 @@ case_another_certificate_by_sighup() {
     start_server "$scratch/open" --tls-certificate "$scratch/changing.pem"
     shown() { openssl s_client -connect "$server_address" </dev/null 2>/dev/null | openssl x509 -noout -fingerprint; }
     first=$(shown)
-    certificate second /O=Example/CN=second ca 'subjectAltName=DNS:localhost'
+    make_certificate second /O=Example/CN=second ca 'subjectAltName=DNS:localhost'
     echo rubbish >"$scratch/changing.pem"
     kill -HUP $server_pid
     sleep 0.5
@@ -134,6 +99,37 @@ case_sslscan() {
     judge "$server_address"
     judge "$http"
     stop_server
+}
+
+# tests_by_testssl DOOR: an empty judgement is a good one.
+tests_by_testssl() {
+    rm -f "$scratch/findings"
+    timeout 300 testssl --quiet --color 0 --warnings off --openssl-timeout 10 -p -s -f -P -S -U --add-ca "$pki/ca.pem" \
+        --jsonfile "$scratch/findings" "$1" >"$scratch/scan" 2>&1 || true # its status counts what it found
+    "$here/testssl.py" "$scratch/findings"
+}
+
+case_testssl() {
+    command -v testssl >/dev/null || skip 'no testssl'
+    serve_tls "$scratch/open"
+    tests_by_testssl "$server_address"
+    tests_by_testssl "$http"
+    stop_server
+    # A door that is none of ours, and no A: the judge is one.
+    openssl s_server -accept 127.0.0.1:0 -cert "$pki/server.pem" -tls1_2 -cipher ECDHE-ECDSA-AES128-SHA -www >"$scratch/weak" 2>&1 &
+    weak=$!
+    echo $weak >>"$scratch/pids"
+    tries=0
+    until door=$(sed -n 's/^ACCEPT \(127.*\)/\1/p' "$scratch/weak" | grep .); do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ]
+        sleep 0.1
+    done
+    fails tests_by_testssl "$door" >"$scratch/judged"
+    kill $weak
+    for weakness in TLS1_3 cipherlist_AVERAGE cipherlist_STRONG LUCKY13; do
+        grep -q "^$weakness: " "$scratch/judged"
+    done
 }
 
 case_renegotiation_is_refused() {

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Clients of HTTP, unmodified, with users: curl, rclone and davfs2 by password and by token.
+# Clients of HTTP, unmodified, with users: curl, rclone and davfs2 by password and by token; rclone and davfs2 by https as well.
 # usage: ASHLAR=… users_http.sh
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 . "$here/web.sh"
 . "$here/mounted.sh"
+. "$here/../tls_files.sh"
 users() {
     "$ASHLAR" -s "$scratch/store" user "$@"
 }
@@ -134,6 +135,32 @@ case_davfs2() {
     fails mounted true 2>"$scratch/err"
 }
 
+case_limits_hold_by_http() {
+    head -c 3000000 /dev/zero >"$scratch/zeros"
+    [ "$(status -u ann:pencil -T "$scratch/zeros" "$http/docs/zeros")" = 201 ]
+    users limit bob --operations 4 >/dev/null
+    begun=$(date +%s)
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        [ "$(status -u bob:brush "$http/docs/a")" = 200 ]
+    done
+    [ $(($(date +%s) - begun)) -ge 1 ]
+    # A download goes at its user's pace, and whole.
+    users limit bob --operations none --bytes 1M >/dev/null
+    begun=$(date +%s)
+    [ "$(status -u bob:brush "$http/docs/zeros")" = 200 ]
+    cmp "$scratch/zeros" "$scratch/body"
+    [ $(($(date +%s) - begun)) -ge 1 ]
+    # Who has sent far too much is told when to come again.
+    users limit ann --bytes 100k >/dev/null
+    [ "$(status -u ann:pencil -T "$scratch/zeros" "$http/docs/zeros")" = 204 ]
+    [ "$(status -D "$scratch/head" -u ann:pencil "$http/docs/a")" = 429 ]
+    grep -qi '^retry-after: [0-9]' "$scratch/head"
+    [ "$(status --oauth2-bearer "$token" "$http/docs/a")" = 429 ]
+    users limit ann --bytes none >/dev/null
+    users limit bob --bytes none >/dev/null
+    [ "$(status -u ann:pencil "$http/docs/a")" = 200 ]
+}
+
 # Taken back while the server runs: the next request is refused.
 case_what_was_taken_is_gone() {
     users token rm "$(printf %s "$token" | cut -c8-23)"
@@ -150,6 +177,54 @@ case_what_was_taken_is_gone() {
 case_nothing_secret_is_logged() {
     fails grep -q -e pencil -e brush -e crayon -e "$token" -e "$narrow" "$scratch/server.err"
     "$ASHLAR" -s "$scratch/store" check
+}
+
+# Of a store of its own, whose user ann has the password pencil: sets $http to its address.
+serve_https() {
+    command -v openssl >/dev/null || skip 'no openssl'
+    rm -rf "$pki" "$scratch/https"
+    make_tls_files
+    echo pencil | "$ASHLAR" -s "$scratch/https" user add ann --role readWrite@test
+    serve_tls "$scratch/https" --auth
+    http=https://$http
+}
+
+case_rclone_by_https() {
+    rclone=${RCLONE:-rclone}
+    command -v "$rclone" >"$scratch/found" || skip 'no rclone'
+    serve_https
+    export HOME="$scratch"
+    printf '[ann]\ntype = webdav\nurl = %s\nvendor = other\nuser = ann\npass = %s\n' "$http" "$("$rclone" obscure pencil)" >"$scratch/https.conf"
+    set -- --config "$scratch/https.conf" --retries 1 --low-level-retries 1
+    mkdir -p "$scratch/private/below"
+    echo one >"$scratch/private/below/one"
+    head -c 3000000 /dev/urandom >"$scratch/private/large"
+    "$rclone" "$@" --ca-cert "$pki/ca.pem" copy "$scratch/private" ann:up
+    "$rclone" "$@" --ca-cert "$pki/ca.pem" check --download "$scratch/private" ann:up
+    fails "$rclone" "$@" --ca-cert "$pki/stranger.pem" lsf ann: 2>"$scratch/err"
+    fails "$rclone" "$@" --ca-cert "$pki/ca.pem" --webdav-pass "$("$rclone" obscure wrong)" lsf ann: 2>"$scratch/err"
+    stop_server
+}
+
+case_davfs2_by_https() {
+    lacks=$(lacks_davfs2)
+    [ -z "$lacks" ] || skip "$lacks"
+    serve_https
+    secrets="/mnt/dir ann pencil"
+    trusted=$pki/ca.pem
+    can_mount || skip 'davfs2 cannot mount here'
+    mounted '
+        echo dav >by-davfs2
+        cat by-davfs2 >"$SCRATCH/read"'
+    [ "$(curl -sSf --cacert "$pki/ca.pem" -u ann:pencil "$http/by-davfs2")" = dav ]
+    trusted=$pki/stranger.pem
+    fails mounted true 2>"$scratch/err"
+    trusted=
+    fails mounted true 2>"$scratch/err"
+    trusted=$pki/ca.pem
+    secrets="/mnt/dir ann wrong"
+    fails mounted true 2>"$scratch/err"
+    stop_server
 }
 
 run_cases

@@ -4,12 +4,44 @@
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 . "$here/node.sh"
+. "$here/../tls_files.sh"
+
+# signs_in PACKAGE
+signs_in() {
+    start_server "$scratch/store-$1"
+    echo pencil | "$ASHLAR" -s "$scratch/store-$1" user add root --role root
+    NODE_NO_WARNINGS=1 MONGODB_PACKAGE=$1 run_node "$here/users_node.js" "$server_address"
+    stop_server
+}
 
 case_npm_mongodb_signs_in() {
-    start_server "$scratch/store"
-    echo pencil | "$ASHLAR" -s "$scratch/store" user add root --role root
-    run_node "$here/users_node.js" "$server_address"
+    signs_in mongodb
+}
+
+case_npm_mongodb_7_signs_in() {
+    needs_node 'npm mongodb 7'
+    signs_in mongodb-7
+}
+
+# signs_in_over_tls PACKAGE
+signs_in_over_tls() {
+    command -v openssl >/dev/null || skip 'no openssl'
+    make_tls_files
+    echo pencil | "$ASHLAR" -s "$scratch/tls" user add root --role root
+    "$ASHLAR" -s "$scratch/tls" user add --external "$subject" --role readWrite@files
+    serve_tls "$scratch/tls"
+    NODE_NO_WARNINGS=1 MONGODB_PACKAGE=$1 run_node "$here/users_node.js" "$server_address" "$pki" "$subject"
     stop_server
+    rm -r "$pki" "$scratch/tls"
+}
+
+case_npm_mongodb_signs_in_over_tls() {
+    signs_in_over_tls mongodb
+}
+
+case_npm_mongodb_7_signs_in_over_tls() {
+    needs_node 'npm mongodb 7'
+    signs_in_over_tls mongodb-7
 }
 
 run_cases

@@ -13,6 +13,7 @@ stores=$XDG_CONFIG_HOME/ashlar/stores
 "$ASHLAR" -s mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=1 ls 2>&1 | grep -q 'lacks' && skip_all 'built without libmongoc'
 
 . "$here/authority.sh"
+. "$here/../tls_files.sh"
 
 # One server for all cases, and TLS before it.
 start_server "$scratch/store" --auth || exit 1
@@ -222,6 +223,14 @@ TEXT
     done
     expect_status 4 "$ASHLAR" -s @wor ls
     grep -q 'names no store @wor' "$scratch/err"
+    # Which of two is meant nobody can tell; the same twice is one.
+    cp "$stores" "$scratch/once"
+    printf 'ben  %s\nfolder  %s\n' "$scratch/elsewhere" "$scratch/copied" >>"$stores"
+    expect_status 2 "$ASHLAR" -s @ben ls
+    grep -q 'two lines for @ben' "$scratch/err"
+    fails grep -q crayon "$scratch/err"
+    "$ASHLAR" -s @folder -d files cat hello >/dev/null
+    cp "$scratch/once" "$stores"
     for name in @ '@# a' '@a list' '@#'; do
         expect_status 2 "$ASHLAR" -s "$name" ls
     done
@@ -293,6 +302,34 @@ TEXT
 }
 
 case_the_server_keeps_no_password_in_its_log() {
+    fails grep -q 's3cr3t\|crayon' "$scratch/server.err"
+}
+
+# A certificate in a password's place; the driver says whose it is, or the address does.
+case_certificates_that_sign_in() {
+    make_tls_files
+    echo crayon | "$ASHLAR" -s "$scratch/by-tls" user add root --role root
+    "$ASHLAR" -s "$scratch/by-tls" user add --external "$subject" --role readWrite@files
+    serve_tls "$scratch/by-tls"
+    trusts="$server_address/files?tls=true&tlsCAFile=$pki/ca.pem"
+    ann="$trusts&tlsCertificateKeyFile=$pki/ann.pem&$x509"
+    for mechanism in SCRAM-SHA-1 SCRAM-SHA-256; do
+        root="$trusts&authSource=admin&authMechanism=$mechanism"
+        "$ASHLAR" -s "mongodb://root:crayon@$root" put "$scratch/hello" hello
+        says 9 'does not know user "root" with this password' "mongodb://root:s3cr3t@$root"
+    done
+    [ "$("$ASHLAR" -s "mongodb://$ann" cat hello)" = hello ]
+    [ "$("$ASHLAR" -s "mongodb://$in_address@$ann" cat hello)" = hello ]
+    "$ASHLAR" -s "mongodb://$ann" put "$scratch/hello" again
+    expect_status 9 "$ASHLAR" -s "mongodb://$ann" -d other put "$scratch/hello" x
+    grep -q 'not authorized on other' "$scratch/err"
+    says 9 'requires authentication' "mongodb://$trusts&tlsCertificateKeyFile=$pki/ann.pem"
+    says 9 'no user by this certificate' "mongodb://$trusts&tlsCertificateKeyFile=$pki/nobody.pem&$x509"
+    says 9 'no user by this certificate' "mongodb://$in_address@$trusts&tlsCertificateKeyFile=$pki/nobody.pem&$x509"
+    says 9 'no user by this certificate' "mongodb://$in_address@$trusts&$x509"
+    says 1 'unknown ca\|closed\|reset\|socket error' "mongodb://$trusts&tlsCertificateKeyFile=$pki/forged.pem&$x509&serverSelectionTimeoutMS=1000"
+    says 1 'certificate verify failed' "mongodb://root:s3cr3t@$server_address/files?tls=true&tlsCAFile=$pki/stranger.pem&serverSelectionTimeoutMS=1000"
+    stop_server
     fails grep -q 's3cr3t\|crayon' "$scratch/server.err"
 }
 

@@ -132,6 +132,14 @@ void visit_read(visit *v)
         check_length(v);
 }
 
+static void decided(visit *v)
+{
+    void (*tell)(ash_exchange * x) = v->x.decided;
+    v->x.decided = NULL;
+    if (tell != NULL)
+        tell(&v->x);
+}
+
 void visit_end(visit *v)
 {
     if (v->x.status == 0)
@@ -141,6 +149,7 @@ void visit_end(visit *v)
         v->x.is_put_off = false;
     }
     assert_true(v->x.status != 0);
+    decided(v);
     v->status = v->x.status;
     if (!has_no_body(v))
         ash__buffer_append(&v->body, v->x.body.data, v->x.body.len);
@@ -151,6 +160,7 @@ void visit_free(visit *v)
 {
     if (v == NULL)
         return;
+    decided(v);
     if (v->x.release != NULL)
         v->x.release(&v->x);
     if (v->x.dismiss != NULL)

@@ -31,6 +31,9 @@ int ash__gate_new(ash_store *store, const ash_gate_options *opts, ash_gate **out
         g->own_attempts = ash__attempts_new();
     g->attempts = opts->attempts != NULL ? opts->attempts : g->own_attempts;
     g->audit = opts->audit;
+    if (opts->usage == NULL)
+        g->own_usage = ash__usage_table_new();
+    g->usage = opts->usage != NULL ? opts->usage : g->own_usage;
     g->last = &g->first;
     ash__random(g->secret, sizeof g->secret);
     ash__mutex_init(&g->lock, ASH_RANK_KEPT);
@@ -49,6 +52,7 @@ void ash__gate_free(ash_gate *g)
         ash__visitor_release(g->sessions[i].visitor);
     ash__users_release(&g->users);
     ash__attempts_free(g->own_attempts);
+    ash__usage_table_free(g->own_usage);
     OPENSSL_cleanse(g->secret, sizeof g->secret);
     ash__mutex_release(&g->lock);
     ash__free(g);
@@ -96,12 +100,19 @@ static void challenge(ash_exchange *x, const char *text)
     ash__answer_text(x, 401, "%s", text);
 }
 
+const char *ash__gate_why_not(const ash_exchange *x)
+{
+    const ash_coming *c = coming_of(x);
+    bool by_token = c != NULL && c->reads_only && !ash__method_is_safe(x->method);
+    return by_token ? "this token is for reading alone" : "your roles do not allow that";
+}
+
 void ash__gate_refuse(ash_exchange *x)
 {
     if (ash__gate_is_stranger(x))
         challenge(x, "this server asks who you are");
     else
-        ash__answer_text(x, 403, "your roles do not allow that");
+        ash__answer_text(x, 403, "%s", ash__gate_why_not(x));
 }
 
 /* ---- entering ---- */
@@ -113,6 +124,7 @@ static void dismiss(ash_exchange *x)
     ash_coming *c = x->visitor;
     x->user = x->user_db = NULL;
     ash__gate_leave_queue(c->gate, c);
+    ash__gate_pace_end(c);
     /* Who hangs up while it has to wait did not want to know whether it was right: or it tries
      * another one. */
     if (c->is_attempt && c->had_to_wait)
@@ -138,7 +150,14 @@ static bool come_in(ash_exchange *x, ash_coming *c, ash_visitor *v)
     x->op = &v->op;
     x->user = v->user;
     x->user_db = v->db;
-    return true;
+    x->decided = ash__gate_decided;
+    return ash__gate_pace(c);
+}
+
+void ash__gate_decided(ash_exchange *x)
+{
+    ash__gate_tell_request(x);
+    ash__gate_pace_answer(x);
 }
 
 /* What came of looking at a password or token.  What did not fit is nobody's to see, nor is whether
@@ -250,13 +269,13 @@ static bool enter_by_cookie(ash_gate *g, ash_exchange *x, ash_coming *c)
 
 bool ash__gate_enter(ash_gate *g, ash_exchange *x)
 {
+    ash_coming *c = x->visitor;
     x->is_put_off = false;
+    /* It was let in, and waited for its turn, or was put off by whom it came to. */
+    if (c != NULL && c->visitor != NULL)
+        return ash__gate_pace(c) && (ash__gate_is_stranger(x) || ash__gate_admits_still(g, x));
     if (g == NULL || !ash__gate_asks(g))
         return true;
-    ash_coming *c = x->visitor;
-    /* It was let in, and then put off by whom it came to. */
-    if (c != NULL && c->visitor != NULL)
-        return ash__gate_is_stranger(x) || ash__gate_admits_still(g, x);
     if (c == NULL) {
         c = ash__new(ash_coming);
         c->gate = g;

@@ -249,8 +249,10 @@ int ash__gate_sign_in(ash_gate *g, ash_exchange *x, const char *name, const char
 
 void ash__gate_sign_out(ash_gate *g, ash_exchange *x)
 {
-    if (g != NULL)
+    if (g != NULL) {
+        ash__gate_tell_sign_out(g, x);
         end_sessions(g, x);
+    }
     set_cookie(x, "", true);
 }
 

@@ -6,6 +6,7 @@
 #include "http/dav/guard.h"
 #include "http/dav/holders.h"
 #include "http/dav/slow.h"
+#include "http/gate/trace.h"
 #include "http/site/api.h"
 
 #include <string.h>
@@ -178,6 +179,7 @@ static void run_undelete(ash_api_call *c)
     char *text = ash__api_text(c, "id"), *to = NULL;
     bson_value_t id = {.value_type = BSON_TYPE_OID};
     bson_iter_t at;
+    ash__trace_text(c->x, "id", text);
     bool has_to = c->body != NULL && bson_iter_init_find(&at, c->body, "to");
     if (text == NULL || !bson_oid_is_valid(text, strlen(text)))
         ash__api_refuse(c, 400, "EINVAL",
@@ -225,6 +227,7 @@ static void run_restore(ash_api_call *c)
     int64_t at_ms = 0;
     char *at = ash__api_text(c, "at");
     int64_t version = ash__api_number(c, "version", 0);
+    ash__trace_text(c->x, "at", at);
     if ((at == NULL) == (version == 0) || (at != NULL && !ash__date_parse_iso(at, &at_ms)))
         ash__api_refuse(c, 400, "EINVAL",
                         "either `version` is needed, or `at`, a time such as 2026-01-31T12:00:00Z");
@@ -248,6 +251,7 @@ static void run_tag(ash_api_call *c)
     ash_tree_when when = ASH_TREE_WHEN_INIT;
     ash_error err = ASH_ERROR_INIT;
     when.version = (int32_t)ash__api_number(c, "version", 0);
+    ash__trace_text(c->x, "tag", tag);
     if (tag == NULL) {
         ash__api_refuse(c, 400, "EINVAL", "`tag` is needed");
         return;

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/date.h"
+#include "http/gate/trace.h"
 #include "http/site/api.h"
 
 #include <string.h>
@@ -105,6 +106,15 @@ static bool may_lend(ash_api_call *c, const ash_share *share, const ash_tree_ent
            (count(c, NULL, &all) == 0 && count(c, c->x->op, &seen) == 0 && all == seen);
 }
 
+/* Which link it is, and never the link. */
+static void note(ash_api_call *c, const ash_share *share)
+{
+    char id[25];
+    bson_oid_to_string(&share->id, id);
+    ash__trace_text(c->x, "id", id);
+    ash__trace_text(c->x, "right", share->upload ? "upload" : "read");
+}
+
 static void make(ash_api_call *c, ash_share *share)
 {
     char token[ASH_SHARE_TOKEN_BYTES];
@@ -123,6 +133,7 @@ static void make(ash_api_call *c, ash_share *share)
         ash__api_fail(c, &err);
     } else if (c->x->status == 0) {
         char *url = ash__sprintf(ASH_SHARE_URL "%s", token);
+        note(c, share);
         ash__buffer_append_byte(&c->out, '{');
         add_share(c, c->mount, share, e);
         ash__json_add_text(&c->out, "url", url);
@@ -132,12 +143,20 @@ static void make(ash_api_call *c, ash_share *share)
     ash_tree_entry_free(e);
 }
 
+/* As versions have it (ash_tree_entry_changed_by). */
+static char *name_of(const ash_principal *who)
+{
+    return who->db == NULL || strcmp(who->db, "admin") == 0
+               ? ash__strdup(who->user)
+               : ash__sprintf("%s@%s", who->user, who->db);
+}
+
 static void run_share(ash_api_call *c)
 {
     ash_share share = {0};
     share.root = ash__strdup(ash_tree_root(c->mount->tree));
     if (c->x->op != NULL && c->x->op->principal->user != NULL)
-        share.by = ash__strdup(c->x->op->principal->user);
+        share.by = name_of(c->x->op->principal);
     if (read_right(c, &share.upload) && read_end(c, &share.expires_ms) && read_bounds(c, &share))
         make(c, &share);
     ash__share_release(&share);
@@ -220,6 +239,9 @@ static void run_unshare(ash_api_call *c)
 {
     ash_error err = ASH_ERROR_INIT;
     char *id = ash__api_text(c, "id");
+    /* Who shows the link itself instead is not told with it. */
+    if (id != NULL && bson_oid_is_valid(id, strlen(id)))
+        ash__trace_text(c->x, "id", id);
     if (id == NULL)
         ash__api_refuse(c, 400, "EINVAL", "`id` is needed: of something that `shares` lists");
     else if (check_known(c, id, &err) != 0 || ash__share_remove(c->site->shares, id, &err) != 0)

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "http/dav/sums.h"
 #include "http/dav/upload.h"
+#include "http/gate/trace.h"
 #include "http/json.h"
 #include "http/multipart.h"
 #include "http/site/shared.h"
@@ -176,6 +177,7 @@ static bool finish_file(receiving *r, ash_exchange *x)
         return false;
     }
     r->count++;
+    ash__trace_name(x, strrchr(r->path, '/') + 1);
     r->shared.share.used_files++;
     r->shared.share.used_bytes += r->bytes;
     ash__buffer_append_text(&r->came, "<li><bdi>");

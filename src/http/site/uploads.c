@@ -9,6 +9,7 @@
 #include "http/date.h"
 #include "http/dav/guard.h"
 #include "http/dav/upload.h"
+#include "http/gate/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,7 @@ static bool find_target(ash_site *s, ash_exchange *x, ash_site_upload *u)
     } else {
         u->mount = ash__strdup(m->prefix);
         u->path = ash__strdup(in_tree);
+        ash__trace_path(x, u->mount, u->path);
     }
     ash__http_target_release(&t);
     ash__buffer_release(&url);
@@ -117,6 +119,8 @@ static bool check_place(ash_site *s, ash_exchange *x, const ash_site_upload *u)
         else if (u->if_version != 0 &&
                  (g.entry == NULL || ash_tree_entry_version(g.entry) != u->if_version))
             ash__answer_text(x, 412, "%s has another version", u->path);
+        else
+            (void)ash__dav_check_room(m->dav, x, u->path, g.entry, u->length);
     }
     ash_tree_entry_free(folder);
     ash__dav_guard_release(&g);
@@ -226,6 +230,21 @@ static void remove_upload(ash_site *s, ash_exchange *x, const ash_site_upload *u
         ash__answer_empty(x, 204);
 }
 
+static void begin_found(ash_site *s, ash_exchange *x, const char *method, ash_site_upload *u)
+{
+    ash__trace_path(x, u->mount, u->path);
+    if (x->is_head)
+        tell(x, u);
+    else if (strcmp(method, "PATCH") == 0)
+        begin_patch(s, x, u);
+    else if (strcmp(method, "DELETE") == 0)
+        remove_upload(s, x, u);
+    else {
+        ash__answer_field(x, "Allow", "HEAD, PATCH, DELETE, OPTIONS");
+        ash__answer_text(x, 405, "%s is nothing that can be done with an upload", method);
+    }
+}
+
 /* Another's is not there. */
 static int find_own(ash_site *s, const ash_exchange *x, const char *token, ash_site_upload *u,
                     ash_error *err)
@@ -249,16 +268,8 @@ static void begin_one(ash_site *s, ash_exchange *x, const char *method, const ch
     else if (find_own(s, x, token, &u, &err) != 0)
         ash__answer_text(x, err.code == ASH_ENOTFOUND ? 404 : ash__status_of(err.code), "%s",
                          err.code == ASH_ENOTFOUND ? "there is no such upload" : err.text);
-    else if (x->is_head)
-        tell(x, &u);
-    else if (strcmp(method, "PATCH") == 0)
-        begin_patch(s, x, &u);
-    else if (strcmp(method, "DELETE") == 0)
-        remove_upload(s, x, &u);
-    else {
-        ash__answer_field(x, "Allow", "HEAD, PATCH, DELETE, OPTIONS");
-        ash__answer_text(x, 405, "%s is nothing that can be done with an upload", method);
-    }
+    else
+        begin_found(s, x, method, &u);
     ash__site_upload_release(&u);
 }
 

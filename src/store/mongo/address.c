@@ -171,17 +171,30 @@ static const char *advice(const mongoc_uri_t *uri, const char *said)
     return "";
 }
 
+static void advise_who_is_refused(const mongoc_uri_t *uri, ash_error *err)
+{
+    ash_error was = *err;
+    const char *user = mongoc_uri_get_username(uri);
+    const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
+    if (mechanism != NULL && strcmp(mechanism, "MONGODB-X509") == 0)
+        ash__fail_server(err, was.code, was.server_code,
+                         "the server knows no user by this certificate (tlsCertificateKeyFile=FILE "
+                         "names one): %s",
+                         was.text);
+    else if (user != NULL)
+        ash__fail_server(err, was.code, was.server_code,
+                         "the server does not know user \"%s\" with this password in "
+                         "database %s (authSource names another): %s",
+                         user, mongoc_uri_get_auth_source(uri), was.text);
+}
+
 void ash__mongo_advise(const mongoc_uri_t *uri, ash_error *err)
 {
     if (err == NULL)
         return;
     ash_error was = *err;
-    const char *user = mongoc_uri_get_username(uri);
-    if (was.code == ASH_EACCES && user != NULL && strstr(was.text, "uthentication failed") != NULL)
-        ash__fail_server(err, was.code, was.server_code,
-                         "the server does not know user \"%s\" with this password in "
-                         "database %s (authSource names another): %s",
-                         user, mongoc_uri_get_auth_source(uri), was.text);
+    if (was.code == ASH_EACCES && strstr(was.text, "uthentication failed") != NULL)
+        advise_who_is_refused(uri, err);
     if (was.code == ASH_ENETWORK)
         ash__fail(err, was.code, "%s%s", was.text, advice(uri, was.text));
 }

@@ -302,6 +302,40 @@ static void test_without_users_there_is_no_form(void **state)
     expect(h, "", "POST /.ashlar/logout", OWN, NULL, 303);
 }
 
+static void expect_sign_out(hosted *h, const char *cookie, const char *line, int status)
+{
+    char *all = ash__sprintf("%s" BROWSER, cookie);
+    visit *v = hosted_ask(h, line, all, NULL);
+    visit_expect(v, status);
+    bool there = strstr(ash__buffer_text(&v->body), "<button>Sign out <bdi>ann</bdi>") != NULL;
+    if (there != (cookie[0] != '\0'))
+        fail_msg("%s: %s", line, ash__buffer_text(&v->body));
+    visit_free(v);
+    ash__free(all);
+}
+
+/* Whoever has signed in as the wrong one finds the way out where that shows. */
+static void test_signing_out_stands_on_each_page(void **state)
+{
+    hosted *h = *state;
+    char cookie[160];
+    sign_in(h, cookie);
+    expect_sign_out(h, cookie, "GET /", 200);
+    expect_sign_out(h, cookie, "GET /none", 404);
+    expect_sign_out(h, cookie, "GET /.ashlar/metrics", 403);
+    hosted_change_user(h, "ann", NULL, "[]");
+    expect_sign_out(h, cookie, "GET /", 403);
+    expect_sign_out(h, cookie, "GET /none", 403);
+    /* Not for scripts, nor where it is of no use. */
+    expect(h, cookie, "GET /", "Accept: */*\n", NULL, 403);
+    visit *v = hosted_ask_as(h, "ann:p w", "GET /", BROWSER, NULL);
+    visit_expect(v, 403);
+    assert_null(strstr(ash__buffer_text(&v->body), "Sign out"));
+    visit_free(v);
+    hosted_remove_user(h, "ann");
+    expect_sign_out(h, "", "GET /none", 404);
+}
+
 #define LOGIN(name) cmocka_unit_test_setup_teardown(name, login_setup, hosted_teardown)
 
 int main(void)
@@ -319,6 +353,7 @@ int main(void)
         LOGIN(test_sessions_end),
         LOGIN(test_behind_tls),
         LOGIN(test_without_users_there_is_no_form),
+        LOGIN(test_signing_out_stands_on_each_page),
     };
     return cmocka_run_group_tests_name("http/site/login", tests, NULL, NULL);
 }

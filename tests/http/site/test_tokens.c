@@ -334,6 +334,34 @@ static void test_making_and_taking_back(void **state)
     expect(h, &t, "GET /work/a", NULL, NULL, 401);
 }
 
+static void expect_said(hosted *h, const shown *t, const char *line, const char *fields,
+                        const char *body, const char *text)
+{
+    char *all = ash__sprintf("%s%s", t->field, fields);
+    visit *v = hosted_ask(h, line, all, body);
+    visit_expect(v, 403);
+    if (strstr(ash__buffer_text(&v->body), text) == NULL)
+        fail_msg("%s: %s", line, ash__buffer_text(&v->body));
+    visit_free(v);
+    ash__free(all);
+}
+
+static void test_why_it_may_not(void **state)
+{
+    hosted *h = *state;
+    shown reads, placed, all;
+    make(h, true, NULL, &reads);
+    make(h, false, "/work", &placed);
+    make(h, false, NULL, &all);
+    expect_said(h, &reads, "PUT /new", "", "x", "this token is for reading alone");
+    expect_said(h, &reads, "POST /.ashlar/tree/mkdir", JSON, "{\"path\": \"/n\"}",
+                "this token is for reading alone");
+    expect_said(h, &reads, "GET /metrics", "", NULL, "your roles");
+    expect_said(h, &placed, "PUT /new", "", "x", "this token is for another place");
+    hosted_change_user(h, "ann", NULL, "[]");
+    expect_said(h, &all, "PUT /new", "", "x", "your roles");
+}
+
 static void test_no_token_makes_another(void **state)
 {
     hosted *h = *state;
@@ -383,6 +411,7 @@ int main(void)
         TOKENS(test_events_of_one_for_a_place),
         TOKENS(test_versions_of_elsewhere),
         TOKENS(test_making_and_taking_back),
+        TOKENS(test_why_it_may_not),
         TOKENS(test_no_token_makes_another),
         TOKENS(test_what_makes_no_token),
     };
