@@ -251,7 +251,7 @@ char *ash__api_other_path(ash_api_call *c, const char *name)
 static void run(ash_site *site, ash_exchange *x, const ash_api_verb *verb, const bson_t *body)
 {
     ash_api_call c = {.site = site, .x = x, .body = body};
-    if (ash__api_check(&c) && (!verb->needs_path || find_path(&c)))
+    if (ash__api_check(&c) && (!verb->needs_path || find_path(&c)) && ash__api_check_versions(&c))
         verb->run(&c);
     if (x->status == 0 && !x->is_put_off) {
         ash__buffer_append_byte(&c.out, '\n');

@@ -50,6 +50,11 @@ void ash__api_fail(ash_api_call *c, const ash_error *err);
 void ash__api_refuse(ash_api_call *c, int status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* Where the entry is, or this version of it lay: may a token that is held to a path know of it? */
+bool ash__api_is_within(const ash_exchange *x, const ash_site_mount *m, const ash_tree_entry *e);
+/* The same of the versions that the call names; false: x is answered. */
+bool ash__api_check_versions(ash_api_call *c);
+
 /* What "diff" answers (api_diff.c). */
 void ash__api_diff(ash_api_call *c);
 /* Takes the listing. */

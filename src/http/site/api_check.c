@@ -4,6 +4,7 @@
 #include "http/site/api.h"
 
 #include "base/mem.h"
+#include "http/gate/gate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,52 @@ bool ash__api_check(ash_api_call *c)
         if (c->body == NULL ? !check_in_query(c, p)
                             : bson_iter_init_find(&at, c->body, p->name) &&
                                   !BSON_ITER_HOLDS_NULL(&at) && !check_in_body(c, p, &at))
+            return false;
+    }
+    return true;
+}
+
+/* ---- versions, for who is held to a path ---- */
+
+bool ash__api_is_within(const ash_exchange *x, const ash_site_mount *m, const ash_tree_entry *e)
+{
+    if (ash__gate_within(x) == NULL)
+        return true;
+    char *path = ash__sprintf("%s%s", m->prefix, ash_tree_entry_path(e));
+    bool within = ash__site_is_within(x, path);
+    ash__free(path);
+    return within;
+}
+
+/* One that there is not is the call's to say. */
+static int find_outside(const ash_api_call *c, int64_t version, bool *outside, ash_error *err)
+{
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    *outside = false;
+    int rc = ash_tree_history(c->mount->tree, c->path, 0, c->x->op, &l, err);
+    while (rc == 0 && (rc = ash_tree_listing_next(l, &e, err)) == 0 && e != NULL)
+        if (ash_tree_entry_version(e) == version) {
+            *outside = !ash__api_is_within(c->x, c->mount, e);
+            break;
+        }
+    ash_tree_listing_free(l);
+    return rc;
+}
+
+bool ash__api_check_versions(ash_api_call *c)
+{
+    static const char *const names[] = {"version", "from", "to"};
+    ash_error err = ASH_ERROR_INIT;
+    bool held = ash__gate_within(c->x) != NULL && c->path != NULL;
+    for (size_t i = 0; held && i < ASH_ARRAY_LEN(names); i++) {
+        int64_t version = ash__api_number(c, names[i], 0);
+        bool outside = false;
+        if (version != 0 && find_outside(c, version, &outside, &err) != 0)
+            ash__api_fail(c, &err);
+        else if (outside)
+            ash__api_refuse(c, 403, "EACCES", "this token is for another place");
+        if (c->x->status != 0)
             return false;
     }
     return true;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 typedef struct rows {
+    const ash_exchange *x;
     const ash_site_mount *mount;
     ash_tree_listing *listing;
     int64_t left, damaged;
@@ -49,6 +50,9 @@ static int write_rows(rows *r, ash_buffer *out, ash_error *err)
             write_end(r, out, e != NULL);
             return ASH_MORE_LAST;
         }
+        /* A version of when it lay elsewhere. */
+        if (!ash__api_is_within(r->x, r->mount, e))
+            continue;
         ash__api_entry(out, r->mount, e);
         r->left--;
     }
@@ -80,7 +84,7 @@ void ash__api_send_list(ash_api_call *c, ash_tree_listing *listing, int64_t limi
 {
     rows *r = ash__new(rows);
     ash_error err = ASH_ERROR_INIT;
-    *r = (rows){.mount = c->mount, .listing = listing, .left = limit};
+    *r = (rows){.x = c->x, .mount = c->mount, .listing = listing, .left = limit};
     ash__buffer_append_text(&c->out, "{\"entries\":[");
     int rc = write_rows(r, &c->out, &err);
     if (rc == ASH_MORE_TO_COME) {

@@ -60,6 +60,7 @@ static bool is_part_within(const ash_exchange *x, const char *rest)
     return false;
 }
 
+/* A report is of versions, also of those that lay elsewhere. */
 bool ash__site_refuse_outside(ash_exchange *x)
 {
     const char *path = x->target.path;
@@ -67,7 +68,8 @@ bool ash__site_refuse_outside(ash_exchange *x)
         return false;
     bool within = path != NULL && (ash__site_is_reserved(path)
                                        ? is_part_within(x, path + strlen(ASH_SITE_RESERVED))
-                                       : ash__site_is_within(x, path) && is_target_within(x));
+                                       : ash__site_is_within(x, path) && is_target_within(x) &&
+                                             strcmp(x->method, "REPORT") != 0);
     if (!within)
         ash__answer_text(x, 403, "this token is for another place");
     return !within;

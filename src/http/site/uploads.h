@@ -22,7 +22,8 @@ enum {
     ASH_UPLOAD_PART_BYTES = 1024 * 1024,
     ASH_UPLOAD_DAYS = 7,
     ASH_UPLOADS_MAX = 1000,
-    ASH_UPLOADS_AT_ONCE = 64 /* whose bytes come now: each holds a part in memory */
+    ASH_UPLOADS_OF_ONE = 250, /* of one user */
+    ASH_UPLOADS_AT_ONCE = 64  /* whose bytes come now: each holds a part in memory */
 };
 
 typedef struct ash_site_upload {
@@ -57,7 +58,8 @@ bool ash__site_upload_begin(ash_site *s, ash_exchange *x, ash_site_upload *u, bo
 bool ash__site_upload_enter(ash_site_uploads *s);
 void ash__site_upload_leave(ash_site_uploads *s);
 
-/* Gives it a token.  ASH_EBUSY: there are ASH_UPLOADS_MAX. */
+/* Gives it a token.  ASH_EBUSY: there are ASH_UPLOADS_MAX, or the user has
+ * ASH_UPLOADS_OF_ONE. */
 int ash__site_upload_create(ash_site_uploads *s, ash_site_upload *u, ash_error *err);
 /* ASH_ENOTFOUND: none of that token, or over. */
 int ash__site_upload_find(ash_site_uploads *s, const char *token, ash_site_upload *u,

@@ -79,17 +79,28 @@ static int prepare(ash_site_uploads *s, ash_error *err)
     return rc;
 }
 
-/* Forgotten ones must not fill the store for ever, nor faster than they expire. */
-static int check_room(ash_site_uploads *s, ash_error *err)
+/* by NULL: of all.  ASH_EBUSY: there are so many already. */
+static int check_count(ash_site_uploads *s, const char *by, int most, ash_error *err)
 {
     int64_t n = 0;
     bson_t *filter = BCON_NEW("done", BCON_BOOL(false), "expires", "{", "$gt",
                               BCON_DATE_TIME(ash__clock_wall_ms()), "}");
+    if (by != NULL)
+        BSON_APPEND_UTF8(filter, "by", by);
     int rc = ash_collection_count(s->facts, filter, NULL, &n, err);
     bson_destroy(filter);
-    if (rc == 0 && n >= ASH_UPLOADS_MAX)
-        rc = ash__fail(err, ASH_EBUSY, "%d uploads are unfinished already", (int)ASH_UPLOADS_MAX);
+    if (rc == 0 && n >= most)
+        rc = ash__fail(err, ASH_EBUSY, "%d uploads%s are unfinished already", most,
+                       by != NULL ? " of this user" : "");
     return rc;
+}
+
+/* Forgotten ones must not fill the store for ever, nor faster than they expire; nor may one user's
+ * keep the others out. */
+static int check_room(ash_site_uploads *s, const ash_site_upload *u, ash_error *err)
+{
+    int rc = u->by[0] != '\0' ? check_count(s, u->by, ASH_UPLOADS_OF_ONE, err) : 0;
+    return rc == 0 ? check_count(s, NULL, ASH_UPLOADS_MAX, err) : rc;
 }
 
 static ash_insert_options durable_insert(void)
@@ -115,7 +126,7 @@ int ash__site_upload_create(ash_site_uploads *s, ash_site_upload *u, ash_error *
         BCON_DATE_TIME(u->expires_ms), "done", BCON_BOOL(false));
     int rc = prepare(s, err);
     if (rc == 0)
-        rc = check_room(s, err);
+        rc = check_room(s, u, err);
     if (rc == 0)
         rc = ash_collection_insert_one(s->facts, doc, &o, err);
     bson_destroy(doc);

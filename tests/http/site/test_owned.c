@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/thread.h"
 #include "http/dav/slow.h"
+#include "http/site/uploads.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -258,6 +259,17 @@ static void test_uploads_of_before_users(void **state)
     ash__free(place);
 }
 
+static void test_uploads_of_one_leave_room_for_others(void **state)
+{
+    hosted *h = *state;
+    static const char fields[] = TUS "Upload-Length: 4\nUpload-Metadata: path L2QvdXA=\n";
+    for (int i = 0; i < ASH_UPLOADS_OF_ONE; i++)
+        expect(h, bob, "POST /.ashlar/uploads", fields, NULL, 201);
+    expect(h, bob, "POST /.ashlar/uploads", fields, NULL, 503);
+    char *place = new_upload(h, ann);
+    ash__free(place);
+}
+
 /* ---- rights that go while a body comes ---- */
 
 /* A PUT of /d/slow by ann, by which of its halves something happens. */
@@ -434,6 +446,7 @@ int main(void)
         OWNED(test_a_folder_is_locked_by_who_may_write_all_of_it),
         OWNED(test_an_upload_is_gone_on_with_by_who_began_it),
         OWNED(test_uploads_of_before_users),
+        OWNED(test_uploads_of_one_leave_room_for_others),
         OWNED(test_who_is_gone_meanwhile_puts_nothing),
         OWNED(test_who_may_less_meanwhile_puts_nothing),
         OWNED(test_a_token_that_is_taken_back_meanwhile_puts_nothing),

@@ -272,6 +272,38 @@ static void test_events_of_one_for_a_place(void **state)
     visit_free(v);
 }
 
+/* What it was called elsewhere, and had in it there, is of elsewhere. */
+static void test_versions_of_elsewhere(void **state)
+{
+    hosted *h = *state;
+    shown t, all;
+    static const char *const lines[] = {"GET /.ashlar/tree/stat?path=/work/in&version=1",
+                                        "GET /.ashlar/tree/content?path=/work/in&version=1",
+                                        "GET /.ashlar/tree/diff?path=/work/in&from=1&to=3",
+                                        "GET /.ashlar/tree/diff?path=/work/in&from=3&to=1"};
+    make(h, false, "/work", &t);
+    make(h, false, NULL, &all);
+    support_put_text(h->f, "elsewhere", "x");
+    support_move(h->f, "elsewhere", "work/in");
+    support_put_text(h->f, "work/in", "y");
+    for (size_t i = 0; i < ASH_ARRAY_LEN(lines); i++) {
+        expect(h, &t, lines[i], NULL, NULL, 403);
+        expect(h, &all, lines[i], NULL, NULL, 200);
+    }
+    expect(h, &t, "POST /.ashlar/tree/restore", JSON, "{\"path\": \"/work/in\", \"version\": 1}",
+           403);
+    expect(h, &t, "POST /.ashlar/tree/tag", JSON,
+           "{\"path\": \"/work/in\", \"version\": 1, \"tag\": \"t\"}", 403);
+    expect(h, &t, "REPORT /work/in", NULL, "<version-tree xmlns=\"DAV:\"/>", 403);
+    expect(h, &t, "GET /.ashlar/tree/diff?path=/work/in&from=2&to=3", NULL, NULL, 200);
+    expect(h, &t, "GET /.ashlar/tree/content?path=/work/in&version=9", NULL, NULL, 404);
+    visit *v = hosted_ask(h, "GET /.ashlar/tree/history?path=/work/in", t.field, NULL);
+    visit_expect(v, 200);
+    assert_false(has_come(v, "elsewhere"));
+    assert_true(has_come(v, "\"version\":2,") && has_come(v, "\"version\":3,"));
+    visit_free(v);
+}
+
 /* ---- one's own ---- */
 
 static void test_making_and_taking_back(void **state)
@@ -377,6 +409,7 @@ int main(void)
         TOKENS(test_one_that_reads),
         TOKENS(test_one_for_a_place),
         TOKENS(test_events_of_one_for_a_place),
+        TOKENS(test_versions_of_elsewhere),
         TOKENS(test_making_and_taking_back),
         TOKENS(test_why_it_may_not),
         TOKENS(test_no_token_makes_another),
