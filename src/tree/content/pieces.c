@@ -54,6 +54,7 @@ struct ash_pieces {
     size_t group_count;
     ash_digest *group_digest;
     int64_t renewed_ms;
+    bool in_process;        /* the store is */
     ash_previous *previous; /* NULL: there is none */
     ash_fetch fetch;        /* for what is compared */
     ash_documents chunks;   /* of the batch */
@@ -63,6 +64,7 @@ struct ash_pieces {
 
 int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     ash_pieces *p = ash__new(ash_pieces);
     size_t avg = (size_t)(w->c->piece_bytes / PIECES_OF_MEMORY);
     if (avg < 4 * ASH_CUTTER_MIN_BYTES)
@@ -71,6 +73,9 @@ int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
     p->renewed_ms = ash__clock_ms();
     w->pieces = p;
     int rc = ash__fetch_init(&p->fetch, w->c, op, err);
+    if (rc == 0)
+        rc = ash_store_capabilities(w->c->store, &can, err);
+    p->in_process = can.in_process;
     p->fetch.cache_bytes = COMPARED_BYTES;
     return rc == 0 ? ash__previous_open(w->c, &w->before, op, &p->previous, err) : rc;
 }
@@ -123,15 +128,35 @@ static size_t batch_ids(const ash_pieces *p, bool existing, ash_content_id *ids)
     return n;
 }
 
+typedef struct lookup_call {
+    ash_content_writer *w;
+    const ash_op *op;
+    ash_id_set there;
+} lookup_call;
+
+static int look_up(ash_transaction *t, void *ctx, ash_error *err)
+{
+    lookup_call *call = ctx;
+    ash_content_id ids[BATCH_PIECES];
+    ash_op op = *call->op;
+    op.transaction = t;
+    ash__id_set_release(&call->there); /* it may run again */
+    return ash__contents_there(call->w->c, ids, batch_ids(call->w->pieces, false, ids),
+                               &call->there, &op, err);
+}
+
+/* In a store of this process a reader has what was stored just now committed before it sees it, and so
+ * written to the disk: each batch would wait for the one before.  A transaction sees it as it is;
+ * elsewhere it would only be another way there and back. */
 static int find_existing(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
-    ash_content_id ids[BATCH_PIECES];
-    ash_id_set there = {0};
-    int rc = ash__contents_there(w->c, ids, batch_ids(p, false, ids), &there, op, err);
+    lookup_call call = {.w = w, .op = op};
+    int rc = p->in_process ? ash_store_transact(w->c->store, look_up, &call, op, err)
+                           : look_up(op->transaction, &call, err);
     for (size_t i = 0; rc == 0 && i < p->batch_count; i++)
-        p->batch[i].exists = ash__id_set_has(&there, &p->batch[i].id);
-    ash__id_set_release(&there);
+        p->batch[i].exists = ash__id_set_has(&call.there, &p->batch[i].id);
+    ash__id_set_release(&call.there);
     return rc;
 }
 

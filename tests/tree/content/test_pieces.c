@@ -3,8 +3,10 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "tree/content/contents.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +75,36 @@ static void test_content_pieces__strange_bytes_and_then_known_ones(void **state)
     support_expect(f, &after, data, ALL);
     ash__free(data);
     ash__free(other);
+}
+
+static atomic_int syncs;
+
+static int count_sync(int fd)
+{
+    atomic_fetch_add(&syncs, 1);
+    return ash__io_system.fdatasync(fd);
+}
+
+/* Blocks do not wait for the disk one after the other: what comes before the last one is synced every
+ * 100 ms or so, by at most a handful of calls, however many blocks there are. */
+static void test_content_pieces__blocks_do_not_wait_for_the_disk(void **state)
+{
+    fixture *f = *state;
+    ash_io io = ash__io_system;
+    uint8_t *data = support_noise(2 * LEN, 11);
+    /* Collections and indexes are made, and the run is on record. */
+    (void)support_put(f, data, PIECE / 4, 1, NULL);
+    io.fdatasync = count_sync;
+    atomic_store(&syncs, 0);
+    ash__io_set(&io);
+    int64_t began = ash__clock_ms();
+    ash_content_id id = support_put(f, data, 2 * LEN, 2, NULL);
+    int64_t took = ash__clock_ms() - began;
+    ash__io_set(NULL);
+    assert_string_equal(support_store_of(f, &id), "alt");
+    assert_in_range(atomic_load(&syncs), 1, 20 + took / 100 * 5);
+    support_expect(f, &id, data, 2 * LEN);
+    ash__free(data);
 }
 
 static void read_at(ash_content_reader *r, const uint8_t *data, int64_t at, size_t len)
@@ -462,6 +494,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_content_pieces__new_pieces_are_deltas, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__strange_bytes_and_then_known_ones,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__blocks_do_not_wait_for_the_disk,
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__ranges, support_setup,
                                         support_teardown),
