@@ -39,6 +39,7 @@ typedef struct good {
     _Atomic bool over;
     _Atomic int64_t failures;
     _Atomic size_t count;
+    _Atomic int clients;
     int64_t samples[MAX_SAMPLES]; /* microseconds */
 } good;
 
@@ -56,6 +57,7 @@ static bool find_one(mongoc_collection_t *c)
 static void *be_good(void *arg)
 {
     good *g = arg;
+    unsigned seed = (unsigned)atomic_fetch_add(&g->clients, 1);
     mongoc_client_t *client = mongoc_client_pool_pop(g->pool);
     mongoc_collection_t *c = mongoc_client_get_collection(client, "bench", "c");
     /* Signs in. */
@@ -68,7 +70,8 @@ static void *be_good(void *arg)
         size_t at = atomic_fetch_add(&g->count, 1);
         if (at < MAX_SAMPLES)
             g->samples[at] = now_us() - began;
-        usleep(PAUSE_MS * 1000);
+        /* Not in step: what once makes all wait would keep them together for ever. */
+        usleep((useconds_t)(rand_r(&seed) % (2 * PAUSE_MS * 1000)));
     }
     mongoc_collection_destroy(c);
     mongoc_client_pool_push(g->pool, client);
@@ -205,10 +208,14 @@ static void be_bad(int64_t attempts)
 {
     static bad all[AT_ONCE];
     static struct pollfd polled[AT_ONCE];
+    int64_t start_us = now_us();
     for (int i = 0; i < AT_ONCE; i++)
         all[i].fd = -1;
     while (begun < attempts) {
-        for (int i = 0; i < AT_ONCE; i++) {
+        /* One after the other at first: in step they would all hang up and come again at one moment. */
+        int64_t started = (now_us() - start_us) * AT_ONCE / (PATIENCE_MS * 1000);
+        int some = started < AT_ONCE ? (int)started : AT_ONCE;
+        for (int i = 0; i < some; i++) {
             if (all[i].fd >= 0 && now_us() - all[i].since_us > PATIENCE_MS * 1000)
                 hang_up(&all[i]);
             if (all[i].fd < 0)
@@ -216,8 +223,9 @@ static void be_bad(int64_t attempts)
             polled[i] =
                 (struct pollfd){.fd = all[i].fd, .events = all[i].step == 0 ? POLLOUT : POLLIN};
         }
-        poll(polled, AT_ONCE, 20);
-        for (int i = 0; i < AT_ONCE; i++) {
+        usleep(1000);
+        poll(polled, (nfds_t)some, 0);
+        for (int i = 0; i < some; i++) {
             if (all[i].fd < 0 || polled[i].revents == 0)
                 continue;
             if (all[i].step == 0)

@@ -94,7 +94,8 @@ TREE = {
     "restore": change("a version, or a folder as it was", {"version": {"type": "integer"}, "at": {"type": "string"}, "dry_run": FLAG}, [],
                       {"anyOf": [ENTRY, numbers("created", "changed", "moved", "deleted", "unchanged", "failed")]}),
     "tag": change("mark a version", {"version": {"type": "integer"}, "tag": {"type": "string"}, "remove": FLAG}, ["tag"], ENTRY),
-    "share": change("a link, told once", {"right": {"enum": ["read", "upload"]}, "expires": {"type": "string"}}, [], {
+    "share": change("a link, told once", {"right": {"enum": ["read", "upload"]}, "expires": {"type": "string"},
+                                                "max_bytes": {"type": "integer"}, "max_files": {"type": "integer"}}, [], {
         "allOf": [{"$ref": "#/components/schemas/Share"}, {"required": ["url"]}]}),
     "shares": read("which links there are", [], {"type": "object", "required": ["shares"], "properties": {
         "shares": {"type": "array", "items": {"$ref": "#/components/schemas/Share"}}}}),
@@ -201,7 +202,8 @@ DESCRIPTION = {
             "since": TIME, "expires": TIME}},
         "Share": {"type": "object", "required": ["id", "path", "right", "created", "expires"], "properties": {
             "id": {"type": "string"}, "path": {"type": ["string", "null"]}, "right": {"enum": ["read", "upload"]}, "created": TIME,
-            "expires": TIME, "by": {"type": "string"}, "url": {"type": "string"}}},
+            "expires": TIME, "by": {"type": "string"}, "url": {"type": "string"}, "maxBytes": {"type": "integer"}, "usedBytes": {"type": "integer"},
+            "maxFiles": {"type": "integer"}, "usedFiles": {"type": "integer"}}},
     }},
 }
 

@@ -199,7 +199,8 @@ typedef struct ash_tree_change_options {
     const char *content_type; /* NULL: as before */
     const bson_t *props;      /* properties to set, merged with those that are there; null values
                                  remove one.  At most 64 KiB together (ASH_ETOOBIG) */
-    const char *changed_by;   /* NULL: the principal's user, else nobody */
+    const char *changed_by;   /* NULL: the principal's user ("ann", of another database than admin
+                                 "ann@files"), else nobody */
     const ash_fence *fence;   /* of locks (ashlar/lock.h) in the tree's database: ASH_ELOST once one
                                  is not held as granted.  With writes < 0: ASH_ELOST if anybody holds
                                  a lock on the resource (files_id) lock_id; beside a deployment's other
@@ -219,6 +220,9 @@ int ash_tree_writer_write(ash_tree_writer *w, const void *data, size_t len, ash_
 /* No more bytes: contents that are large are stored, and what the file will be called is known.
  * Once more: nothing. */
 int ash_tree_writer_seal(ash_tree_writer *w, ash_error *err);
+/* To another path, in the same tree, for as long as it is not finished: when a name turns out to be
+ * taken (ASH_EEXISTS).  That nothing is there, and that it may be, is found out by finish. */
+int ash_tree_writer_redirect(ash_tree_writer *w, const char *path, ash_error *err);
 /* op NULL: as the writer was opened with.  With op->transaction the writer has to be sealed before
  * (ASH_ESTATE).  ASH_ECONFLICT: another version came since it was looked at, or contents that this
  * one is made of went, though it was tried again (in a caller's transaction: once).  A failure
@@ -354,6 +358,36 @@ int ash_tree_set_keep(ash_tree *tree, const char *path, const ash_tree_keep *kee
 int ash_tree_get_keep(ash_tree *tree, const char *path, const ash_op *op, ash_tree_keep *keep,
                       char **from, ash_error *err);
 void ash_tree_string_free(char *text);
+
+/* How many bytes the newest versions of all files in a folder, and in all folders below it, may have
+ * together: their lengths, whatever they share.  Versions of the past do not count: prune and
+ * collect answer for them.  Each folder above has its own say.  A change that would make it more is
+ * refused whole, at its commit: ASH_ENOSPC, with the server code 12501; what adds nothing passes, also
+ * where there is more already. */
+typedef struct ash_tree_quota {
+    size_t size;
+    int64_t max_bytes;  /* -1: there is none */
+    int64_t used_bytes; /* -1: not counted yet, and not enforced */
+} ash_tree_quota;
+#define ASH_TREE_QUOTA_INIT ASH_OPTIONS_INIT(ash_tree_quota)
+
+/* max_bytes < 0: none any more.  No version.  What is there is counted anew, in the commit, or, where
+ * that is too much, beside others who go on: ASH_ECONFLICT when they change it faster than it can be
+ * counted.  Conditions, fence and changed_by of the options count; it takes the right to write.
+ * ASH_EINVAL: it is a file.  ASH_ESTATE: in a transaction. */
+int ash_tree_set_quota(ash_tree *tree, const char *path, int64_t max_bytes,
+                       const ash_tree_change_options *opts, const ash_op *op, ash_error *err);
+/* The one that leaves least there, and the path of the folder that has it, as in
+ * ash_tree_get_keep(). */
+int ash_tree_get_quota(ash_tree *tree, const char *path, const ash_op *op, ash_tree_quota *quota,
+                       char **from, ash_error *err);
+/* Whether any folder has one, in this tree or another one of its collection; cheap. */
+int ash_tree_has_quotas(ash_tree *tree, const ash_op *op, bool *any, ash_error *err);
+/* All that count at a path, of it and of folders above, and all below it, in the order of their
+ * folders' paths.  Borrowed for the call; false stops: ASH_EINTERRUPTED. */
+typedef bool (*ash_tree_quota_fn)(void *ctx, const char *path, const ash_tree_quota *quota);
+int ash_tree_quotas(ash_tree *tree, const char *path, const ash_op *op, ash_tree_quota_fn fn,
+                    void *ctx, ash_error *err);
 
 /* Each entry or version that something is done with; false stops (ASH_EINTERRUPTED), and what was
  * done stays.  entry: borrowed for the call. */

@@ -24,6 +24,8 @@ static void enter(ash_http_connection *c, ash_http_phase phase)
     c->since_ms = ash__clock_ms();
     c->moved = 0;
     c->peer.turn_due_ms = 0;
+    if (phase == ASH_PHASE_ANSWER)
+        ash__http_decided(c->request);
 }
 
 /* ---- what comes ---- */
@@ -233,7 +235,7 @@ static bool wait_for_service(ash_http_connection *c, unsigned *wishes)
     x->is_put_off = false;
     /* Which of the two put it off: who waits for a body is begun. */
     if (x->finish != NULL)
-        x->finish(x);
+        ash__exchange_finish(x);
     else
         ash__http_server_of(c)->service->begin(x);
     enter_begun(c);
@@ -364,7 +366,7 @@ static bool read_body(ash_http_connection *c, unsigned *wishes)
             refuse(&r->x, 400, "the body's chunks are none");
         r->x.must_close = true;
     } else if (ash__body_is_over(&r->body) && r->x.status == 0) {
-        r->x.finish(&r->x);
+        ash__exchange_finish(&r->x);
         ash_assert(r->x.status != 0 || r->x.is_put_off);
         if (r->x.status == 0) {
             enter(c, ASH_PHASE_WAIT);

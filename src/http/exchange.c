@@ -80,6 +80,12 @@ bool ash__answered(const ash_exchange *x)
     return x->status != 0;
 }
 
+void ash__exchange_finish(ash_exchange *x)
+{
+    if (x->admits == NULL || x->admits(x))
+        x->finish(x);
+}
+
 void ash__exchange_wake(ash_exchange *x)
 {
     if (x->wake != NULL)

@@ -13,7 +13,9 @@
  *                         ash__exchange_wake(), or x->due_ms, and perhaps in between
  *     x->take(x, …)       a piece of the body came.  It may answer early; what still comes is then
  *                         thrown away
- *     x->finish(x)        the body is complete: answers, or puts it off as begin() does
+ *     x->admits(x)        if it was set: the body is complete.  false: it has answered, as who asks may
+ *                         not any more what it was to do
+ *     x->finish(x)        then: answers, or puts it off as begin() does
  *     x->more(x, out)     the answer's next piece is wanted
  *     x->release(x)       the exchange is over, or the client is gone, at any point: frees x->state.
  *                         Called once if it was set.  A body that ended early comes here without
@@ -63,7 +65,14 @@ struct ash_exchange {
         *user_db; /* for logs, as long as it has visitor; NULL: nobody has signed in */
     void *visitor;
     void (*dismiss)(ash_exchange *x); /* after release(), if set */
+    bool (*admits)(ash_exchange *x);
     bool is_put_off;
+
+    /* Of what is told of it (http/gate/trace.h). */
+    void *trace;
+    /* Once, if set: what the answer is was decided, or the exchange ends without one (status 0).
+     * Before release(). */
+    void (*decided)(ash_exchange *x);
 
     /* Of who answers. */
     void *state;
@@ -76,13 +85,13 @@ struct ash_exchange {
     int64_t due_ms; /* see ASH_MORE_LATER, begin(); monotonic, 0: no time */
 
     /* The answer; see below. */
-    int status;         /* 0: none yet */
-    ash_buffer fields;  /* "Name: value\r\n" … */
-    ash_buffer body;    /* the first piece, or all of it */
-    int64_t length;     /* of the whole body; -1: not known (chunked) */
-    bool is_streamed;   /* more() is asked for what follows body */
-    bool must_close;    /* no other request on this connection */
-    int64_t sent_bytes; /* of the body, for the log */
+    int status;                         /* 0: none yet */
+    ash_buffer fields;                  /* "Name: value\r\n" … */
+    ash_buffer body;                    /* the first piece, or all of it */
+    int64_t length;                     /* of the whole body; -1: not known (chunked) */
+    bool is_streamed;                   /* more() is asked for what follows body */
+    bool must_close;                    /* no other request on this connection */
+    int64_t received_bytes, sent_bytes; /* of bodies; set before dismiss() */
 
     void *wake_ctx; /* of the connection */
     void (*wake)(void *ctx);
@@ -119,6 +128,9 @@ const char *ash__status_text(int status); /* "Not Found" */
 /* Any thread: there is news for more().  The exchange must not be released yet, so whoever may call
  * it is told of the end by release(), and does not call it after that returned. */
 void ash__exchange_wake(ash_exchange *x);
+
+/* Of who gives a body to its taker: all of it has come, or finish() put it off and is due. */
+void ash__exchange_finish(ash_exchange *x);
 
 /* Does a method name a request that changes nothing? */
 bool ash__method_is_safe(const char *method);

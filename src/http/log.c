@@ -27,7 +27,9 @@ struct ash_http_log {
 
 /* ---- lines ---- */
 
-enum { SECRET_DIGITS = 32, SHOWN_DIGITS = 6 };
+/* Secrets have 32 digits and more, ids of documents 24: what has lost some digits on its way is still
+ * nearly all of a secret. */
+enum { SECRET_DIGITS = 25, SHOWN_DIGITS = 6 };
 
 /* One character of a URL, and how many bytes of it that is: a letter or digit that is written as
  * %63 is itself (RFC 3986 §2.3), so that no other spelling of a secret gets by. */
@@ -42,21 +44,44 @@ static char char_at(const char *text, size_t *len)
     return plain ? c : text[0];
 }
 
+/* What stands behind these is a secret, also one that was mistyped. */
+static bool is_before_secret(const ash_buffer *out)
+{
+    static const char *const parts[] = {"ashlar/share/", "ashlar/uploads/"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(parts); i++) {
+        size_t len = strlen(parts[i]);
+        if (out->len >= len && memcmp(out->data + out->len - len, parts[i], len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void shorten(ash_buffer *out, size_t shown_end)
+{
+    out->len = shown_end;
+    ash__buffer_append_text(out, "...");
+}
+
 char *ash__http_without_secrets(const char *text)
 {
     ash_buffer out = ASH_BUFFER_INIT;
-    size_t digits = 0, len;
+    size_t digits = 0, len, secret = 0; /* secret: where one begins, or 0 */
     for (;; text += len) {
         char c = char_at(text, &len);
         bool is_digit = c != '\0' && ash__hex_digit(c) >= 0;
-        if (!is_digit && digits >= SECRET_DIGITS) {
-            out.len -= digits - SHOWN_DIGITS;
-            ash__buffer_append_text(&out, "...");
+        if (secret > 0 && strchr("/?#& \"", c) != NULL) {
+            if (out.len > secret + SHOWN_DIGITS)
+                shorten(&out, secret + SHOWN_DIGITS);
+            secret = 0;
+        } else if (!is_digit && digits >= SECRET_DIGITS && secret == 0) {
+            shorten(&out, out.len - digits + SHOWN_DIGITS);
         }
         if (c == '\0')
             break;
         digits = is_digit ? digits + 1 : 0;
         ash__buffer_append_byte(&out, (uint8_t)c);
+        if (c == '/' && is_before_secret(&out))
+            secret = out.len;
     }
     char *shown = ash__strdup(ash__buffer_text(&out));
     ash__buffer_release(&out);

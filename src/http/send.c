@@ -181,7 +181,6 @@ bool ash__http_send(ash_http_connection *c, unsigned *wishes)
         if (!make_piece(c, wishes))
             return false;
     }
-    r->x.sent_bytes = r->made_bytes;
     /* Fewer bytes than were announced: only the connection's end tells the client. */
     if (!r->x.is_head && !has_no_body(r->x.status) && r->x.length >= 0 &&
         r->made_bytes != r->x.length) {
@@ -205,13 +204,24 @@ void ash__http_send_continue(ash_http_connection *c)
     c->request->continue_due = false;
 }
 
+void ash__http_decided(ash_http_request *r)
+{
+    void (*decided)(ash_exchange * x) = r->x.decided;
+    r->x.decided = NULL;
+    if (decided != NULL)
+        decided(&r->x);
+}
+
 void ash__http_request_free(ash_http_connection *c)
 {
     ash_http_request *r = c->request;
     if (r == NULL)
         return;
+    ash__http_decided(r);
     if (r->x.release != NULL)
         r->x.release(&r->x);
+    r->x.received_bytes = r->received_bytes;
+    r->x.sent_bytes = r->made_bytes;
     if (r->x.dismiss != NULL)
         r->x.dismiss(&r->x);
     ash__http_target_release(&r->x.target);

@@ -74,6 +74,7 @@ static inline ash_http_server *ash__http_server_of(const ash_http_connection *c)
  * ASH_TURN_OVER. */
 bool ash__http_send(ash_http_connection *c, unsigned *wishes);
 void ash__http_send_continue(ash_http_connection *c);
+void ash__http_decided(ash_http_request *r);
 void ash__http_request_free(ash_http_connection *c);
 
 #endif

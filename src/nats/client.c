@@ -69,6 +69,13 @@ bool ash__nats_is_full(const ash_nats_client *client)
            ash__nats_output_pending(&client->output) >= ASH_NATS_FULL_BYTES;
 }
 
+void ash__nats_client_addresses(const ash_nats_client *client, const char **local,
+                                const char **remote)
+{
+    *local = client->peer.local;
+    *remote = client->peer.remote;
+}
+
 void ash__nats_wake(ash_nats_client *client)
 {
     ash__nats_wake_call(&client->wake);

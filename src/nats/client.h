@@ -57,6 +57,9 @@ bool ash__nats_has_interest(const ash_nats_client *client, const char *subject);
 /* So much waits to be taken by the client, or went to it in this pump, that the pump had better
  * return 0; it is called again when there is room.  Also when the connection is past help. */
 bool ash__nats_is_full(const ash_nats_client *client);
+/* As text; as long as the client. */
+void ash__nats_client_addresses(const ash_nats_client *client, const char **local,
+                                const char **remote);
 /* Any thread, until detach returned: pump soon. */
 void ash__nats_wake(ash_nats_client *client);
 

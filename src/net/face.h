@@ -44,6 +44,9 @@ typedef struct ash_peer {
     bool turn_runs;       /* on a seat */
     bool turn_again;      /* woken since */
 
+    /* Its thread's: serve returned because the peer is to go on on another thread. */
+    bool moves;
+
     bool put_out;          /* host->lock: its place is given away, its thread is about to end */
     struct ash_peer *next; /* host->lock */
     struct ash_peer *prev;
@@ -55,15 +58,17 @@ enum { ASH_TURN_READ = 1, ASH_TURN_WRITE = 2, ASH_TURN_OVER = 4 };
 unsigned ash__turn_wish(ssize_t outcome);
 
 typedef struct ash_face {
-    const char *name;     /* "mongodb" */
-    uint16_t port;        /* where an address names none */
-    size_t peer_bytes;    /* of the face's own connection */
-    size_t stack_bytes;   /* of its thread; 0: the system's default */
-    const char *no_users; /* why it listens on loopback only, unless its host is told otherwise ("clients are not authenticated"), or
+    const char *name;   /* "mongodb" */
+    uint16_t port;      /* where an address names none */
+    size_t peer_bytes;  /* of the face's own connection */
+    size_t stack_bytes; /* of its thread; 0: the system's default */
+    const char *
+        no_users; /* why it listens on loopback only, unless its host is told otherwise ("clients are not authenticated"), or
                              NULL: it asks who they are, and listens anywhere */
     const char *no_place; /* sent to who finds no place, before the end; NULL: nothing */
     /* On a thread of the peer's own, from the first byte to the last; the rest of the connection is
-     * zeroed.  The stream is closed, and the connection freed, behind it. */
+     * zeroed.  The stream is closed, and the connection freed, behind it; unless it returns with
+     * peer->moves set: then it is called again, on another thread if there is one. */
     void (*serve)(ash_peer *peer);
     /* Instead of serve, for peers that take turns on a few threads: does what can be done for the
      * peer without waiting for its client, and says what for it rests: a sum of ASH_TURN_READ and
@@ -87,6 +92,11 @@ bool ash__peer_write(ash_peer *p, struct iovec *iov, size_t count, int64_t timeo
 /* For who reads or writes the stream without waiting: so many bytes more did move.  *moved: kept by
  * the caller for one direction, 0 at first. */
 void ash__peer_moved(ash_peer *p, size_t bytes, size_t *moved);
+
+/* This thread lets others run first from now on, as far as the system knows of that: whoever has
+ * not said who it is must not keep those waiting who have.  A thread cannot take it back, so that
+ * the peer moves to another one then (moves). */
+void ash__peer_give_way(void);
 
 /* From now on, until it is released, the client's pace matters to those who wait for room.
  * holds: ASH_HOLDS_…. */

@@ -106,6 +106,18 @@ static bool enter(ash_peer *p)
     return fits;
 }
 
+static bool is_empty(const ash_host *h)
+{
+    return h->peer_count == 0 && h->moving == 0;
+}
+
+static void tell_if_empty(ash_host *h)
+{
+    ash__mutex_assert_held(&h->lock);
+    if (is_empty(h))
+        ash__cond_broadcast(&h->all_gone);
+}
+
 void ash__host_leave(ash_peer *p)
 {
     ash_host *h = p->host;
@@ -124,19 +136,96 @@ void ash__host_leave(ash_peer *p)
     ash__free(p);
     if (was_put_out)
         h->put_out_count--;
-    if (--h->peer_count == 0)
-        ash__cond_broadcast(&h->all_gone);
+    h->peer_count--;
+    tell_if_empty(h);
     ash__mutex_unlock(&h->lock);
+}
+
+/* ---- from one thread to another ---- */
+
+/* A new thread has the priority of who starts it: so the host's does. */
+typedef struct ash_move {
+    ash_peer *peer;
+    bool done, has_gone; /* … to a thread of its own */
+    struct ash_move *next;
+} ash_move;
+
+static const char is_end = 'e', is_move = 'm';
+
+static void tell_thread(ash_host *h, const char *what)
+{
+    ssize_t told = write(h->wake[1], what, 1);
+    ash_assert(told == 1);
+}
+
+/* true: another thread has it.  false: it goes on on this one. */
+static bool hand_over(ash_peer *p)
+{
+    ash_host *h = p->host;
+    ash_move m = {.peer = p};
+    ash__mutex_lock(&h->lock);
+    if (!h->settled) {
+        m.next = h->moves;
+        h->moves = &m;
+        h->moving++;
+        tell_thread(h, &is_move);
+        while (!m.done)
+            ash__cond_wait(&h->moved, &h->lock);
+        /* The peer may be gone by now, but the host must not be before this thread is. */
+        h->moving--;
+        tell_if_empty(h);
+    }
+    ash__mutex_unlock(&h->lock);
+    return m.has_gone;
 }
 
 static void *run(void *arg)
 {
     ash_peer *p = arg;
     ash_host *h = p->host;
-    h->face->serve(p);
+    for (;;) {
+        p->moves = false;
+        h->face->serve(p);
+        if (!p->moves)
+            break;
+        if (hand_over(p))
+            return NULL;
+    }
     ash__host_leave(p);
     return NULL;
 }
+
+/* 0 or an errno value. */
+static int start_thread(ash_host *h, ash_peer *p)
+{
+    pthread_t thread;
+    /* Detached: nobody waits for one peer; ash__host_stop waits until all have left the list. */
+    int failed = ash__thread_start(&thread, h->face->stack_bytes, run, p);
+    if (failed == 0)
+        pthread_detach(thread);
+    return failed;
+}
+
+/* last: nobody else gets one.  What a move is in is its old thread's, until it is done. */
+static void move_peers(ash_host *h, bool last)
+{
+    ash__mutex_lock(&h->lock);
+    h->settled = h->settled || last;
+    ash_move *next, *moves = h->moves;
+    h->moves = NULL;
+    ash__mutex_unlock(&h->lock);
+    for (ash_move *m = moves; m != NULL; m = m->next)
+        m->has_gone = !last && start_thread(h, m->peer) == 0;
+    ash__mutex_lock(&h->lock);
+    for (ash_move *m = moves; m != NULL; m = next) {
+        next = m->next;
+        m->done = true;
+    }
+    ash__cond_broadcast(&h->moved);
+    ash__mutex_unlock(&h->lock);
+}
+
+/* ---- newcomers ---- */
 
 static void read_addresses(ash_peer *p, const char *socket_path)
 {
@@ -188,7 +277,6 @@ static void refuse(ash_host *h, ash_peer *p)
 /* Takes over fd, also on failure. */
 static void start_peer(ash_host *h, int fd, const ash_listener *at)
 {
-    pthread_t thread;
     int on = 1;
     /* The face's struct begins with the peer; both are freed as one. */
     ash_peer *p = ash__alloc(h->face->peer_bytes);
@@ -220,15 +308,12 @@ static void start_peer(ash_host *h, int fd, const ash_listener *at)
         }
         return;
     }
-    /* Detached: nobody waits for one peer; ash__host_stop waits until all have left the list. */
-    int failed = ash__thread_start(&thread, h->face->stack_bytes, run, p);
+    int failed = start_thread(h, p);
     if (failed != 0) {
         ash__log(ASH_LOG_ERROR, "connection from %s refused: no thread: %s", p->remote,
                  strerror(failed));
         ash__host_leave(p);
-        return;
     }
-    pthread_detach(thread);
 }
 
 /* ---- the host's thread ---- */
@@ -249,6 +334,15 @@ static void accept_from(ash_host *h, const ash_listener *listener)
     start_peer(h, fd, listener);
 }
 
+/* false: ash__host_stop says that it is over. */
+static bool is_told(ash_host *h)
+{
+    char what = is_end;
+    bool ends = read(h->wake[0], &what, 1) == 1 && what == is_end;
+    move_peers(h, ends);
+    return !ends;
+}
+
 static void *accept_run(void *arg)
 {
     ash_host *h = arg;
@@ -262,8 +356,7 @@ static void *accept_run(void *arg)
         /* Wakes for housekeeping when nobody comes, and does not spin should poll fail for good. */
         if (poll(p, (nfds_t)count + 1, HOUSEKEEPING_MS) < 0 && errno != EINTR)
             ash__clock_sleep_ms(HOUSEKEEPING_MS);
-        /* ash__host_stop wrote to the pipe. */
-        if (p[count].revents != 0)
+        if (p[count].revents != 0 && !is_told(h))
             return NULL;
         for (size_t i = 0; i < count; i++)
             if (p[i].revents != 0)
@@ -286,6 +379,7 @@ void ash__host_init(ash_host *h, const ash_face *face, void *server, const ash_h
     h->listeners.rule = (ash_listen_rule){face->port, opts->anywhere ? NULL : face->no_users};
     ash__mutex_init(&h->lock, ASH_RANK_SERVER);
     ash__cond_init(&h->all_gone);
+    ash__cond_init(&h->moved);
     ash__room_init(&h->requests, (size_t)opts->room_bytes, press, h);
     ash__room_init(&h->answers, (size_t)opts->room_bytes, press, h);
 }
@@ -344,6 +438,7 @@ void ash__host_release(ash_host *h)
     ash__room_release(&h->requests);
     ash__room_release(&h->answers);
     ash__cond_release(&h->all_gone);
+    ash__cond_release(&h->moved);
     ash__mutex_release(&h->lock);
     if (h->wake[0] >= 0) {
         close(h->wake[0]);
@@ -386,10 +481,10 @@ bool ash__host_is_stopping(ash_host *h)
 static bool wait_gone(ash_host *h, int64_t deadline_ms)
 {
     ash__mutex_lock(&h->lock);
-    while (h->peer_count > 0)
+    while (!is_empty(h))
         if (!ash__cond_wait_until(&h->all_gone, &h->lock, deadline_ms))
             break;
-    bool gone = h->peer_count == 0;
+    bool gone = is_empty(h);
     ash__mutex_unlock(&h->lock);
     return gone;
 }
@@ -410,8 +505,7 @@ static void shut_peers(ash_host *h, bool both)
  * are on their way still arrive. */
 void ash__host_stop(ash_host *h)
 {
-    ssize_t woken = write(h->wake[1], "", 1);
-    ash_assert(woken == 1);
+    tell_thread(h, &is_end);
     pthread_join(h->thread, NULL);
     shut_peers(h, false);
     if (h->face->interrupt != NULL)

@@ -37,7 +37,7 @@ typedef struct ash_host {
     ash_host_options opts;
     ash_listeners listeners;
     const char *addresses[ASH_MAX_LISTENERS]; /* as they are, borrowed from listeners */
-    int wake[2];                              /* a pipe that ends the host's thread's poll */
+    int wake[2]; /* a pipe that ends the host's thread's poll: a move, or the end */
     pthread_t thread;
     struct ash_turns *turns; /* of a face with turn(); else NULL */
 
@@ -47,6 +47,10 @@ typedef struct ash_host {
     int32_t peer_count;
     int32_t put_out_count; /* of these, how many are about to end */
     bool stopping;
+    struct ash_move *moves; /* peers that wait for another thread */
+    ash_cond moved;         /* one of them has it, or will not get it */
+    int32_t moving;         /* threads that wait for such a move */
+    bool settled;           /* nobody gets another thread any more */
 
     _Atomic bool deaf; /* no peer may begin another request */
     _Atomic int64_t peers_made;

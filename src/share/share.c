@@ -90,6 +90,12 @@ static const char *text_of(const bson_t *doc, const char *field)
                : "";
 }
 
+static int64_t number_of(const bson_t *doc, const char *field)
+{
+    bson_iter_t at;
+    return bson_iter_init_find(&at, doc, field) ? bson_iter_as_int64(&at) : 0;
+}
+
 /* false: it is none that anybody here made. */
 static bool read_share(const bson_t *doc, ash_share *out)
 {
@@ -107,6 +113,10 @@ static bool read_share(const bson_t *doc, ash_share *out)
     out->upload = strcmp(right, "upload") == 0;
     out->created_ms = time_of(doc, "created");
     out->expires_ms = time_of(doc, "expires");
+    out->max_bytes = number_of(doc, "max_bytes");
+    out->max_files = number_of(doc, "max_files");
+    out->used_bytes = number_of(doc, "used_bytes");
+    out->used_files = number_of(doc, "used_files");
     return true;
 }
 
@@ -162,6 +172,10 @@ static bson_t *document_of(const ash_share *share, const char *token)
         BSON_APPEND_NULL(doc, "expires");
     if (share->by != NULL)
         BSON_APPEND_UTF8(doc, "by", share->by);
+    if (share->upload)
+        BCON_APPEND(doc, "max_bytes", BCON_INT64(share->max_bytes), "max_files",
+                    BCON_INT64(share->max_files), "used_bytes", BCON_INT64(0), "used_files",
+                    BCON_INT64(0));
     return doc;
 }
 
@@ -278,6 +292,50 @@ int ash__share_remove(ash_shares *s, const char *id_or_token, ash_error *err)
     if (rc == 0 && result.deleted == 0)
         rc = ash__fail(err, ASH_ENOTFOUND, "there is no such share");
     ash_write_result_release(&result);
+    bson_destroy(filter);
+    return rc;
+}
+
+/* ---- what an upload takes ---- */
+
+static int add(ash_shares *s, const bson_t *filter, int64_t bytes, int64_t files, int64_t *matched,
+               ash_error *err)
+{
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    ash_write_result result;
+    bson_t *change = BCON_NEW("$inc", "{", "used_bytes", BCON_INT64(bytes), "used_files",
+                              BCON_INT64(files), "}");
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(change);
+    value.value.v_doc.data_len = change->len;
+    ash_write_result_init(&result);
+    int rc = ash_collection_update(s->all, filter, &value, &o, &result, err);
+    *matched = result.matched;
+    ash_write_result_release(&result);
+    bson_destroy(change);
+    return rc;
+}
+
+int ash__share_count(ash_shares *s, const ash_share *share, int64_t bytes, ash_error *err)
+{
+    int64_t matched = 0;
+    bson_t *filter = BCON_NEW("_id", BCON_OID(&share->id));
+    if (share->max_bytes > 0)
+        BCON_APPEND(filter, "used_bytes", "{", "$lte", BCON_INT64(share->max_bytes - bytes), "}");
+    if (share->max_files > 0)
+        BCON_APPEND(filter, "used_files", "{", "$lt", BCON_INT64(share->max_files), "}");
+    int rc = add(s, filter, bytes, 1, &matched, err);
+    bson_destroy(filter);
+    if (rc == 0 && matched == 0)
+        rc = ash__fail(err, ASH_ETOOBIG, "the share takes no more, or was taken back");
+    return rc;
+}
+
+int ash__share_uncount(ash_shares *s, const ash_share *share, int64_t bytes, ash_error *err)
+{
+    int64_t matched = 0;
+    bson_t *filter = BCON_NEW("_id", BCON_OID(&share->id));
+    int rc = add(s, filter, -bytes, -1, &matched, err);
     bson_destroy(filter);
     return rc;
 }

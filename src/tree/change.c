@@ -106,11 +106,21 @@ typedef struct change_call {
     void *ctx;
 } change_call;
 
+static int change(change_call *call, ash_error *err)
+{
+    call->commit.too_many = false;
+    int rc = call->fn(&call->commit, call->ctx, err);
+    if (rc == 0)
+        rc = ash__account_settle(&call->commit, err);
+    ash__account_release(&call->commit.account);
+    return rc;
+}
+
 static int run(ash_transaction *t, void *ctx, ash_error *err)
 {
     change_call *call = ctx;
     call->commit.op.transaction = t;
-    return call->fn(&call->commit, call->ctx, err);
+    return change(call, err);
 }
 
 int ash__tree_change_options(ash_tree_change_options *ours, const ash_tree_change_options *theirs,
@@ -123,25 +133,47 @@ int ash__tree_change_options(ash_tree_change_options *ours, const ash_tree_chang
     return rc;
 }
 
+/* In a transaction of its own, or in the caller's. */
+static int transact(change_call *call, ash_error *err)
+{
+    ash_tree_commit *c = &call->commit;
+    ash_transaction *joined = c->op.transaction;
+    int rc = ash_tree_prepare(c->tree, &c->op, err);
+    if (rc == 0)
+        rc = ash_store_time(c->tree->store, &c->now_ms, NULL, err);
+    if (rc != 0)
+        return rc;
+    if (joined == NULL) {
+        ash_op own = c->op;
+        return ash_store_transact(c->tree->store, run, call, &own, err);
+    }
+    c->whole = true;
+    rc = change(call, err);
+    /* Nobody can tell how far it came: the caller's transaction must not be committed. */
+    if (rc != 0)
+        ash__transaction_break(joined);
+    return rc;
+}
+
+/* A user as access lists name it, without a database where that is admin; NULL: nobody. */
+static char *name_principal(const ash_principal *who)
+{
+    if (who == NULL || who->user == NULL)
+        return NULL;
+    if (who->db == NULL || strcmp(who->db, "admin") == 0)
+        return ash__strdup(who->user);
+    return ash__sprintf("%s@%s", who->user, who->db);
+}
+
 int ash__tree_change(ash_tree *tree, const ash_tree_change_options *opts, const ash_op *op,
                      ash_tree_commit_fn fn, void *ctx, ash_error *err)
 {
     change_call call = {
         .commit = {.tree = tree, .op = ash__op_of(op), .opts = opts}, .fn = fn, .ctx = ctx};
-    ash_transaction *joined = call.commit.op.transaction;
-    int rc = ash_tree_prepare(tree, &call.commit.op, err);
-    if (rc == 0)
-        rc = ash_store_time(tree->store, &call.commit.now_ms, NULL, err);
-    if (rc != 0)
-        return rc;
-    if (joined == NULL) {
-        ash_op own = call.commit.op;
-        return ash_store_transact(tree->store, run, &call, &own, err);
-    }
-    rc = fn(&call.commit, ctx, err);
-    /* Nobody can tell how far it came: the caller's transaction must not be committed. */
-    if (rc != 0)
-        ash__transaction_break(joined);
+    char *who = name_principal(call.commit.op.principal);
+    call.commit.changed_by = opts->changed_by != NULL ? opts->changed_by : who;
+    int rc = transact(&call, err);
+    ash__free(who);
     return rc;
 }
 
@@ -213,17 +245,10 @@ void ash__document_begin(bson_t *doc, const bson_oid_t *id, const bson_value_t *
     bson_append_utf8(doc, "filename", 8, name, -1);
 }
 
-const char *ash__commit_changed_by(const ash_tree_commit *c)
-{
-    const char *who = c->opts->changed_by;
-    return who == NULL && c->op.principal != NULL ? c->op.principal->user : who;
-}
-
 void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc)
 {
-    const char *who = ash__commit_changed_by(c);
-    if (who != NULL)
-        bson_append_utf8(doc, "changed_by", 10, who, -1);
+    if (c->changed_by != NULL)
+        bson_append_utf8(doc, "changed_by", 10, c->changed_by, -1);
 }
 
 static void append_unless_null(bson_t *out, const bson_iter_t *it)
@@ -304,6 +329,8 @@ int ash__commit_insert(ash_tree_commit *c, const bson_t *doc, const char *folder
         rc = ash__fail(err, ASH_EEXISTS, "somebody else has just taken the name");
     if (rc == 0)
         rc = ash__entry_new(bson_copy(doc), out, err);
+    if (rc == 0)
+        rc = ash__account_add(c, &(*out)->parent, (*out)->content.length, err);
     if (rc == 0 && folder_path != NULL)
         ash__entry_set_path(*out, folder_path);
     else if (rc == 0)
@@ -330,7 +357,7 @@ static size_t batch_of(size_t left)
 
 int ash__commit_insert_all(ash_tree_commit *c, bson_t *const *docs, size_t count, ash_error *err)
 {
-    int rc = 0;
+    int rc = ash__account_documents(c, docs, count, err);
     for (size_t i = 0; rc == 0 && i < count; i += ASH_TREE_BATCH)
         rc = insert_batch(c, docs + i, batch_of(count - i), err);
     return rc;
@@ -500,24 +527,38 @@ static int bury_one(ash_tree_commit *c, const ash_tree_entry *old, ash_error *er
     return rc;
 }
 
+/* It has other bytes, or comes to lie elsewhere. */
+static int account_revision(ash_tree_commit *c, const ash_tree_entry *old, const ash_tree_entry *e,
+                            ash_error *err)
+{
+    int rc = 0;
+    if (e->parent.value_type != BSON_TYPE_EOD && !ash__same_id(&e->parent, &old->parent))
+        rc = ash__account_move(c, old, &e->parent, err);
+    if (rc == 0)
+        rc = ash__account_add(c, &e->parent, e->content.length - old->content.length, err);
+    return rc;
+}
+
 int ash__commit_revise(ash_tree_commit *c, const ash_tree_entry *old, const bson_t *set,
                        ash_tree_entry **out, ash_error *err)
 {
+    ash_tree_entry *made = NULL;
     *out = NULL;
-    bool is_new_root = old->version == 0;
     bson_t *doc = build_revision(c, old, set);
-    int rc = 0;
-    if (is_new_root) {
-        rc = ash__commit_insert(c, doc, NULL, out, err);
-    } else {
-        rc = bury_one(c, old, err);
-        if (rc == 0)
-            rc = replace(c, old, doc, err);
-        if (rc == 0)
-            rc = ash__entry_new(bson_copy(doc), out, err);
-        if (rc == 0)
-            (*out)->path = ash__strdup(old->path);
+    if (old->version == 0) { /* a root that had none */
+        int inserted = ash__commit_insert(c, doc, NULL, out, err);
+        bson_destroy(doc);
+        return inserted;
     }
-    bson_destroy(doc);
+    int rc = ash__entry_new(doc, &made, err);
+    if (rc == 0)
+        rc = account_revision(c, old, made, err);
+    if (rc == 0)
+        rc = bury_one(c, old, err);
+    if (rc == 0)
+        rc = replace(c, old, made->doc, err);
+    if (rc == 0)
+        made->path = ash__strdup(old->path);
+    ash__tree_give(rc, made, out);
     return rc;
 }

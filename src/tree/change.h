@@ -10,7 +10,7 @@
  * (ash__commit_claim), so that one who deletes a folder and one who puts something into it do not
  * both win; and one claim of all trees stands for the shape of the tree when folders move. */
 
-#include "tree/lookup.h"
+#include "tree/account.h"
 
 /* What runs in a change's transaction, as often as it takes. */
 typedef struct ash_tree_commit {
@@ -18,7 +18,11 @@ typedef struct ash_tree_commit {
     ash_op op;      /* with the transaction */
     int64_t now_ms; /* of the store's clock; the same in each run */
     const ash_tree_change_options *opts;
+    const char *changed_by;        /* who is known to change it, or NULL */
     const bson_value_t *gone_with; /* NULL, or the folder that this deletes a part of */
+    bool whole;                    /* in a caller's transaction: all at once */
+    bool too_many;            /* result of a failure: what a folder has was too much to count */
+    ash_tree_account account; /* of this run */
 } ash_tree_commit;
 
 typedef int (*ash_tree_commit_fn)(ash_tree_commit *c, void *ctx, ash_error *err);
@@ -70,8 +74,6 @@ void ash__document_begin(bson_t *doc, const bson_oid_t *id, const bson_value_t *
                          const char *name, int32_t version);
 /* created_at, and what the options say besides. */
 int ash__document_end(ash_tree_commit *c, bson_t *doc, ash_error *err);
-/* The principal's user, unless the options name somebody; or NULL. */
-const char *ash__commit_changed_by(const ash_tree_commit *c);
 void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc);
 /* Fields that each version has of its own: the next one does not inherit them. */
 bool ash__field_is_of_version(const char *field);

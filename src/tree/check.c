@@ -6,6 +6,7 @@
  * to the versions that it costs, by the indexes that collection uses too. */
 #include "tree/history.h"
 #include "tree/places.h"
+#include "tree/quota.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -477,6 +478,12 @@ static int check_metadata(check_call *call, ash_error *err)
     return call->unsound ? 0 : ash__unless(0, rc, &own, err);
 }
 
+static void tell_quota(void *ctx, const ash_tree_entry *folder, const char *text)
+{
+    find(ctx, "quota", folder, "%s: %s", folder != NULL ? folder->path : "a folder that went",
+         text);
+}
+
 static int check_all(check_call *call, ash_error *err)
 {
     bson_value_t none = {.value_type = BSON_TYPE_NULL};
@@ -486,6 +493,8 @@ static int check_all(check_call *call, ash_error *err)
         rc = check_documents(call, true, err);
     if (rc == 0)
         rc = check_documents(call, false, err);
+    if (rc == 0)
+        rc = ash__quotas_check(call->tree, &call->op, tell_quota, call, err);
     if (rc == 0)
         rc = check_contents(call, err);
     ash__entries_release(&call->named);

@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "tree/acl.h"
 #include "tree/copy.h"
+#include "tree/quota.h"
 
 int ash_tree_collect(ash_tree *tree, const ash_tree_collect_options *opts, const ash_op *op,
                      ash_tree_collect_report *report, ash_error *err)
@@ -21,6 +22,8 @@ int ash_tree_collect(ash_tree *tree, const ash_tree_collect_options *opts, const
         rc = ash__tree_prepare_anew(tree, &own, err);
     if (rc == 0 && !o.dry_run)
         rc = ash__copies_collect(tree, o.min_age_s, &own, err);
+    if (rc == 0 && !o.dry_run)
+        rc = ash__quotas_collect(tree, &own, err);
     if (rc == 0)
         rc = ash__contents_collect(tree->contents, &o, &own, &r, err);
     if (report != NULL && (rc == 0 || rc == ASH_EINTERRUPTED)) {

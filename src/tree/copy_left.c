@@ -124,6 +124,7 @@ static int delete_left(ash_tree *tree, const ash_op *op, ash_error *err)
                         .db = tree->db,
                         .current = tree->current,
                         .past = tree->past,
+                        .quotas = tree->quotas,
                         .contents = tree->contents,
                         .serial = tree->serial};
     m.op.durability = ASH_DURABILITY_INTERVAL;

@@ -28,6 +28,7 @@ typedef struct copying {
     bson_oid_t *copies;   /* … and the copies of those of them that are copied, … */
     size_t count, capacity;
     size_t outside; /* … which are all but so many */
+    int64_t bytes;  /* of the copy */
     ash_tree_entries batch;
     bson_oid_t ids[BATCH], parents[BATCH]; /* of the batch's copies */
 } copying;
@@ -169,6 +170,8 @@ static int end(ash_tree_commit *c, void *ctx, ash_error *err)
         rc = ash__commit_conditions(c, NULL, err);
     if (rc == 0)
         rc = ash__commit_claim(c, &ash__chain_last(&target)->id, err);
+    if (rc == 0)
+        rc = ash__account_add(c, &ash__chain_last(&target)->id, m->bytes, err);
     if (rc == 0) {
         doc = ash__copied_document(c, &m->id, &ash__chain_last(&target)->id, name, m->top);
         rc = update_copy(c, m, doc, err);
@@ -240,6 +243,7 @@ static int visit(copying *m, const ash_tree_entry *e, ash_error *err)
         return rc;
     bson_oid_init(&m->ids[i], NULL);
     m->parents[i] = m->copies[m->count - 1];
+    ash__add_length(&m->bytes, e->content.length);
     ash__entries_add(&m->batch, ash_tree_entry_copy(e));
     if (e->is_folder)
         enter(m, e, &m->ids[i]);

@@ -75,11 +75,16 @@ static int insert_all(const commit_call *call, ash_tree_commit *c, bool current,
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     size_t n = 0;
     o.op = c->op;
+    bson_t *made[ASH_IMPORT_STEPS];
     for (size_t i = call->first; i < call->end; i++)
-        if (call->im->steps[i].current == current)
-            docs[n++] = ash__doc_from_bson(call->im->steps[i].doc);
+        if (call->im->steps[i].current == current) {
+            made[n] = call->im->steps[i].doc;
+            docs[n] = ash__doc_from_bson(made[n]);
+            n++;
+        }
     ash_collection *into = current ? c->tree->current : c->tree->past;
-    return n > 0 ? ash_collection_insert(into, docs, n, &o, NULL, err) : 0;
+    int rc = n > 0 && current ? ash__account_documents(c, made, n, err) : 0;
+    return rc == 0 && n > 0 ? ash_collection_insert(into, docs, n, &o, NULL, err) : rc;
 }
 
 /* Its past has come already, or comes with the same commit. */
@@ -94,7 +99,9 @@ static int remove_there(ash_tree_commit *c, const ash_tree_entry *there, ash_err
     ash__filter_id(&filter, "_id", &there->id);
     if (ash__entry_field(there, "_version", &it))
         bson_append_iter(&filter, "_version", 8, &it);
-    int rc = ash_collection_remove(c->tree->current, &filter, &o, &result, err);
+    int rc = ash__account_add(c, &there->parent, -there->content.length, err);
+    if (rc == 0)
+        rc = ash_collection_remove(c->tree->current, &filter, &o, &result, err);
     if (rc == 0 && result.deleted != 1)
         rc = ash__fail(err, ASH_ECONFLICT, "%s was changed meanwhile", there->name);
     ash_write_result_release(&result);

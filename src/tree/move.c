@@ -3,6 +3,7 @@
  *
  * A folder must not come to lie in itself.  Where transactions are not serial, two moves could do
  * that together, each by itself being right: so all moves of folders claim one thing. */
+#include "tree/quota.h"
 #include "tree/remove.h"
 
 #include "base/mem.h"
@@ -11,6 +12,8 @@
 typedef struct move_call {
     const ash_tree_path *from, *to;
     ash_tree_entry *entry;
+    bool
+        too_many; /* result of a failure: what the folder has was too much to count in the commit */
 } move_call;
 
 static int check_circle(const ash_tree_entry *moved, const ash_tree_chain *target, ash_error *err)
@@ -97,9 +100,26 @@ static int move_entry(ash_tree_commit *c, void *ctx, ash_error *err)
             rc = rename_to(c, ash__chain_last(&source), ash__chain_last(&target), name,
                            &call->entry, err);
     }
+    call->too_many = c->too_many;
     ash_tree_entry_free(there);
     ash__chain_release(&target);
     ash__chain_release(&source);
+    return rc;
+}
+
+/* A large folder that crosses the bounds of a quota: it is counted first, and knows from then on how
+ * much it has. */
+static int move_counted(ash_tree *tree, const char *from, move_call *call,
+                        const ash_tree_change_options *opts, const ash_op *op, ash_error *err)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_EOD};
+    int rc = ash__quota_begin_move(tree, from, op, &id, err);
+    if (rc == 0)
+        rc = ash__tree_change(tree, opts, op, move_entry, call, err);
+    if (id.value_type != BSON_TYPE_EOD) {
+        (void)ash__quota_end_move(tree, &id, op, NULL); /* else a collection does it */
+        bson_value_destroy(&id);
+    }
     return rc;
 }
 
@@ -115,8 +135,11 @@ int ash_tree_move(ash_tree *tree, const char *from, const char *to,
         rc = ash__tree_path_parse(from, &parts[0], err);
     if (rc == 0)
         rc = ash__tree_path_parse(to, &parts[1], err);
-    if (rc == 0)
+    if (rc == 0) {
         rc = ash__tree_change(tree, &o, op, move_entry, &call, err);
+        if (rc == ASH_ETOOBIG && call.too_many && ash__op_of(op).transaction == NULL)
+            rc = move_counted(tree, from, &call, &o, op, err);
+    }
     ash__tree_give(rc, call.entry, entry);
     ash__tree_path_release(&parts[0]);
     ash__tree_path_release(&parts[1]);

@@ -40,7 +40,7 @@ static int take_out(ash_tree_commit *c, ash_tree_entry *const *entries, size_t c
 int ash__commit_remove(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
                        ash_error *err)
 {
-    int rc = 0;
+    int rc = ash__account_entries(c, entries, count, -1, err);
     for (size_t first = 0; rc == 0 && first < count; first += BATCH) {
         size_t n = count - first < BATCH ? count - first : BATCH, used;
         ash_content_use *uses = ash__content_uses(entries + first, n, &used);

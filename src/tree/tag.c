@@ -28,8 +28,8 @@ static bson_t *build_update(const ash_tree_commit *c, const tag_call *call)
                         BCON_UTF8(call->tag), "}", "}");
     BSON_APPEND_UTF8(&mark, "tag", call->tag);
     BSON_APPEND_DATE_TIME(&mark, "at", c->now_ms);
-    if (ash__commit_changed_by(c) != NULL)
-        BSON_APPEND_UTF8(&mark, "by", ash__commit_changed_by(c));
+    if (c->changed_by != NULL)
+        BSON_APPEND_UTF8(&mark, "by", c->changed_by);
     bson_t *update = BCON_NEW("$addToSet", "{", "tags", BCON_UTF8(call->tag), "}", "$push", "{",
                               "tagged", BCON_DOCUMENT(&mark), "}");
     bson_destroy(&mark);

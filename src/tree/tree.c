@@ -150,6 +150,7 @@ static int open_parts(ash_tree *tree, const ash_tree_options *o, const char *nam
                       ash_error *err)
 {
     char *past = ash__sprintf("%s.vermongo", name);
+    char *quotas = ash__sprintf("%s.quotas", name);
     char *own_bucket = ash__sprintf("%s.fs", name);
     const char *bucket = o->bucket != NULL         ? o->bucket
                          : last                    ? "v7files.content"
@@ -159,6 +160,8 @@ static int open_parts(ash_tree *tree, const ash_tree_options *o, const char *nam
     int rc = ash_collection_new(tree->store, tree->db, name, &tree->current, err);
     if (rc == 0)
         rc = ash_collection_new(tree->store, tree->db, past, &tree->past, err);
+    if (rc == 0)
+        rc = ash_collection_new(tree->store, tree->db, quotas, &tree->quotas, err);
     if (rc == 0 && digest == 0 && !last)
         rc = learn_digest(tree->store, tree->db, bucket, &digest, err);
     ash_contents_options c = {.db = tree->db,
@@ -170,6 +173,7 @@ static int open_parts(ash_tree *tree, const ash_tree_options *o, const char *nam
     if (rc == 0)
         rc = ash__contents_new(tree->store, &c, &tree->contents, err);
     ash__free(own_bucket);
+    ash__free(quotas);
     ash__free(past);
     return rc;
 }
@@ -217,6 +221,7 @@ void ash_tree_close(ash_tree *tree)
     ash__contents_free(tree->contents);
     ash_collection_free(tree->current);
     ash_collection_free(tree->past);
+    ash_collection_free(tree->quotas);
     ash__free(tree->root);
     ash__free(tree->db);
     ash__free(tree);

@@ -47,6 +47,7 @@ struct ash_tree {
     char *db;
     ash_collection *current; /* the newest versions */
     ash_collection *past;    /* earlier ones, and deletions */
+    ash_collection *quotas;  /* account.h */
     ash_contents *contents;
     bool read_only;   /* v7files' last generation, or a store without transactions */
     bool serial;      /* what a transaction reads is still so when it commits */

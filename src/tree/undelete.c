@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "bucket/bucket.h"
 #include "tree/acl.h"
+#include "tree/quota.h"
 #include "tree/subtree.h"
 
 typedef struct undelete_call {
@@ -16,6 +17,7 @@ typedef struct undelete_call {
     bool is_back;            /* likewise: as it is there already */
     int32_t deletion;        /* the version that the entry's deletion is, and … */
     int64_t deleted_ms;      /* … its time */
+    int64_t rest_bytes;      /* alone: what is to come after it */
     ash_tree_entry *entry;
 } undelete_call;
 
@@ -159,6 +161,18 @@ static unsigned rights_of(const undelete_call *call)
     return ASH_TREE_WRITE | (call->to != NULL ? ASH_TREE_READ : 0);
 }
 
+/* What comes in many commits is not begun where a quota would end it half-way. */
+static int require_room(ash_tree_commit *c, const undelete_call *call, const ash_tree_chain *chain,
+                        ash_error *err)
+{
+    ash_quota_room room;
+    int rc = call->rest_bytes > 0 ? ash__quota_room(c->tree, chain, &c->op, &room, err) : 0;
+    if (rc == 0 && call->rest_bytes > 0 && room.bytes >= 0 && call->rest_bytes > room.bytes)
+        rc = ash__quota_refuse(c->tree, &chain->items[room.at]->id, &room.quota, call->rest_bytes,
+                               &c->op, err);
+    return rc;
+}
+
 static int bring_back(ash_tree_commit *c, undelete_call *call, const ash_tree_entries *list,
                       ash_error *err)
 {
@@ -174,6 +188,8 @@ static int bring_back(ash_tree_commit *c, undelete_call *call, const ash_tree_en
         rc = ash__tree_child(c->tree, ash__chain_last(&chain), name, &c->op, &there, err);
     if (rc == 0 && there != NULL)
         rc = ash__fail(err, ASH_EEXISTS, "%s is there already", there->path);
+    if (rc == 0)
+        rc = require_room(c, call, &chain, err);
     if (rc == 0)
         rc = ash__commit_claim(c, &ash__chain_last(&chain)->id, err);
     if (rc == 0)
@@ -209,12 +225,14 @@ static int undelete_many(ash_tree *tree, undelete_call *call, const ash_tree_cha
                           .deleted_ms = call->deleted_ms,
                           .rights = rights_of(call),
                           .was_left = call->is_back};
-    int rc = 0;
-    if (ash__op_of(op).principal != NULL) {
+    bool has_quotas = false;
+    int rc = ash_tree_has_quotas(tree, op, &has_quotas, err);
+    if (rc == 0 && (has_quotas || ash__op_of(op).principal != NULL)) {
         rest.only_rights = true;
         rc = ash__undelete_rest(tree, &rest, opts, op, err);
         rest.only_rights = false;
     }
+    call->rest_bytes = has_quotas ? rest.bytes : 0;
     call->alone = true;
     if (rc == 0 && !call->is_back)
         rc = ash__tree_change(tree, opts, op, undelete, call, err);

@@ -23,6 +23,7 @@ typedef struct ash_tree_rest {
     bool only_rights;   /* nothing comes back yet */
     bool was_left;      /* the folder is there, as its deletion, or this, was interrupted */
     int64_t came_back;  /* result: how many */
+    int64_t bytes;      /* result of only_rights: what they have, and so would add */
 } ash_tree_rest;
 /* Many commits, each folder before what lies in it.  What is there already, or whose name somebody
  * else has by now, is passed over. */

@@ -23,7 +23,7 @@ typedef struct bringing {
     size_t first;             /* … the first of them */
     ash_tree_entries batch;   /* for the next commit */
     bool careful;             /* somebody has one of the names */
-    int64_t made;             /* by the last run of a commit */
+    int64_t made, bytes;      /* by the last run of a commit */
 } bringing;
 
 /* ---- a commit ---- */
@@ -136,6 +136,9 @@ static int bring_batch(ash_tree_commit *c, void *ctx, ash_error *err)
     if (rc == 0 && !m->rest->only_rights)
         rc = insert_all(c, &list, err);
     m->made = (int64_t)list.count;
+    m->bytes = 0;
+    for (size_t i = 0; i < list.count; i++)
+        ash__add_length(&m->bytes, list.items[i]->content.length);
     ash__entries_release(&list);
     return rc;
 }
@@ -153,6 +156,8 @@ static int commit_batch(bringing *m, ash_error *err)
     }
     if (rc == 0 && !m->rest->only_rights)
         m->rest->came_back += m->made;
+    else if (rc == 0 && m->batch.count > 0)
+        ash__add_length(&m->rest->bytes, m->bytes);
     /* Those that are there already may have been left half-way. */
     for (size_t i = 0; i < m->batch.count; i++)
         if (m->batch.items[i]->is_folder) {

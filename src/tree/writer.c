@@ -9,11 +9,15 @@
 
 #include "base/mem.h"
 #include "tree/acl.h"
+#include "tree/quota.h"
 #include "tree/set.h"
 
 #include <string.h>
 
 enum { TRIES = 8 }; /* each needs a collection just between sealing and commit */
+
+/* Who sends more is told before the end when no quota has room for it. */
+enum { QUOTA_LOOK_BYTES = 1024 * 1024 };
 
 struct ash_tree_writer {
     ash_tree *tree;
@@ -24,6 +28,8 @@ struct ash_tree_writer {
     char *if_digest, *content_type, *changed_by;
     bson_oid_t id; /* of the file, if it is a new one */
     ash_content_writer *content;
+    int64_t taken;   /* bytes */
+    int64_t look_at; /* with more of them quotas are asked (again) */
     bool sealed;
     bool finished;
     bool content_moved;    /* the last failure was the content's */
@@ -75,6 +81,7 @@ int ash_tree_open_writer(ash_tree *tree, const char *path, const ash_tree_change
     w->tree = tree;
     w->op = ash__op_of(op);
     w->op.transaction = NULL; /* that is a matter of its end */
+    w->look_at = QUOTA_LOOK_BYTES;
     bson_oid_init(&w->id, NULL);
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0)
@@ -113,11 +120,34 @@ void ash_tree_writer_free(ash_tree_writer *w)
     ash__free(w);
 }
 
+/* As of now; what the commit finds counts.  What is there may be replaced by as much. */
+static int ask_quotas(ash_tree_writer *w, ash_error *err)
+{
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    ash_quota_room room;
+    int64_t before = 0;
+    int rc = ash__tree_walk(w->tree, &w->path, 0, &w->op, &chain, err);
+    if (rc == 0)
+        rc = ash__quota_room(w->tree, &chain, &w->op, &room, err);
+    if (rc == 0)
+        before = ash__chain_last(&chain)->content.length;
+    w->look_at = INT64_MAX;
+    if (rc == 0 && room.bytes >= 0 && w->taken - before > room.bytes)
+        rc = ash__quota_refuse(w->tree, &chain.items[room.at]->id, &room.quota, w->taken - before,
+                               &w->op, err);
+    else if (rc == 0 && room.bytes >= 0 && room.bytes < INT64_MAX - before)
+        w->look_at = room.bytes + before;
+    ash__chain_release(&chain);
+    return rc;
+}
+
 int ash_tree_writer_write(ash_tree_writer *w, const void *data, size_t len, ash_error *err)
 {
     if (w->finished || w->sealed)
         return ash__fail(err, ASH_ESTATE, "the file takes no more bytes");
-    return ash__content_writer_add(w->content, data, len, &w->op, err);
+    w->taken += (int64_t)len;
+    int rc = w->taken > w->look_at ? ask_quotas(w, err) : 0;
+    return rc == 0 ? ash__content_writer_add(w->content, data, len, &w->op, err) : rc;
 }
 
 /* ---- the commit ---- */
@@ -255,6 +285,23 @@ int ash_tree_writer_seal(ash_tree_writer *w, ash_error *err)
 {
     int rc = ash__content_writer_seal(w->content, &w->op, err);
     w->sealed = rc == 0;
+    return rc;
+}
+
+int ash_tree_writer_redirect(ash_tree_writer *w, const char *path, ash_error *err)
+{
+    ash_tree_path parts = {0};
+    if (w->finished)
+        return ash__fail(err, ASH_ESTATE, "the file is finished");
+    int rc = ash__tree_path_parse(path, &parts, err);
+    if (rc == 0 && parts.count == 0)
+        rc = ash__fail(err, ASH_EINVAL, "the root is a folder");
+    if (rc == 0) {
+        ash__tree_path_release(&w->path);
+        w->path = parts;
+    } else {
+        ash__tree_path_release(&parts);
+    }
     return rc;
 }
 

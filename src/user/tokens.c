@@ -351,7 +351,17 @@ int ash__token_remove(ash_users *u, const char *id, const char *user, const char
     return rc;
 }
 
-static int tell_all(ash_cursor *cursor, ash_token_fn fn, void *ctx, ash_error *err)
+/* Whoever came after its user with the same name is another one. */
+static int look_for_user(ash_users *u, ash_token *t, ash_error *err)
+{
+    ash_token owner = {.user = t->user, .db = t->db};
+    ash_error what = ASH_ERROR_INIT;
+    int rc = find_owner(u, &owner, &what);
+    t->is_orphan = rc == ASH_ENOTFOUND || memcmp(owner.user_id, t->user_id, sizeof t->user_id) != 0;
+    return rc == ASH_EUNSUPPORTED ? 0 : ash__unless(ASH_ENOTFOUND, rc, &what, err);
+}
+
+static int tell_all(ash_users *u, ash_cursor *cursor, ash_token_fn fn, void *ctx, ash_error *err)
 {
     ash_doc doc = ash__doc_empty;
     ash_token t;
@@ -359,6 +369,8 @@ static int tell_all(ash_cursor *cursor, ash_token_fn fn, void *ctx, ash_error *e
     while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
         if (read_token(doc, &t)) {
             if (!is_over(&t))
+                rc = look_for_user(u, &t, err);
+            if (rc == 0 && !is_over(&t))
                 rc = fn(ctx, &t, err);
             ash__token_release(&t);
         }
@@ -385,7 +397,7 @@ int ash__token_each(ash_users *u, const char *user, const char *db, ash_token_fn
     if (rc == 0)
         rc = ash_collection_find(c, &filter_bson, &o, &cursor, err);
     if (rc == 0)
-        rc = tell_all(cursor, fn, ctx, err);
+        rc = tell_all(u, cursor, fn, ctx, err);
     ash_cursor_free(cursor);
     ash_collection_free(c);
     ash__builder_release(&filter);

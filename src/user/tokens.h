@@ -36,7 +36,8 @@ typedef struct ash_token {
     char *user, *db;
     int64_t created_ms, expires_ms, used_ms; /* since 1970; expires 0: never; used 0: not yet */
     bool read_only;
-    char *path; /* "/a/b"; NULL: everything */
+    char *path;     /* "/a/b"; NULL: everything */
+    bool is_orphan; /* its user is gone, and it lets nobody in: ash__token_each() says so */
 } ash_token;
 void ash__token_release(ash_token *t);
 

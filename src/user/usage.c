@@ -2,6 +2,7 @@
 /* Each limit is a moment: when all that was taken is paid for, at the pace of the limit. */
 #include "user/usage.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
 
@@ -47,16 +48,6 @@ ash_usage_table *ash__usage_table_new(void)
     return t;
 }
 
-void ash__usage_table_free(ash_usage_table *t)
-{
-    if (t == NULL)
-        return;
-    for (size_t i = 0; i < LISTS; i++)
-        ash_assert(t->lists[i] == NULL);
-    ash__mutex_release(&t->lock);
-    ash__free(t);
-}
-
 /* Names come from documents of the store, not from who would like them to collide. */
 static ash_usage **list_of(ash_usage_table *t, const char *name)
 {
@@ -81,18 +72,40 @@ static ash_usage *obtain(ash_usage_table *t, const char *name)
     return u;
 }
 
-static void drop_if_unused(ash_usage_table *t, ash_usage *u)
+static void drop(ash_usage **at)
 {
-    ash__mutex_assert_held(&t->lock);
-    if (u->connections > 0)
-        return;
-    ash_usage **at = list_of(t, u->name);
-    while (*at != u)
-        at = &(*at)->next;
+    ash_usage *u = *at;
     *at = u->next;
     ash__mutex_release(&u->lock);
     ash__free(u->name);
     ash__free(u);
+}
+
+/* Of a list, those whom nobody has and who have paid: who goes and comes back has to pay first. */
+static void drop_unused(ash_usage_table *t, ash_usage **list)
+{
+    int64_t now_us = ash__clock_us();
+    ash__mutex_assert_held(&t->lock);
+    for (ash_usage **at = list; *at != NULL;) {
+        ash_usage *u = *at;
+        if (u->connections > 0 || u->operations_paid_us > now_us || u->bytes_paid_us > now_us)
+            at = &u->next;
+        else
+            drop(at);
+    }
+}
+
+void ash__usage_table_free(ash_usage_table *t)
+{
+    if (t == NULL)
+        return;
+    for (size_t i = 0; i < LISTS; i++)
+        while (t->lists[i] != NULL) {
+            ash_assert(t->lists[i]->connections == 0);
+            drop(&t->lists[i]);
+        }
+    ash__mutex_release(&t->lock);
+    ash__free(t);
 }
 
 int ash__usage_enter(ash_usage_table *t, const char *user, const char *db, const ash_limits *limits,
@@ -107,7 +120,7 @@ int ash__usage_enter(ash_usage_table *t, const char *user, const char *db, const
         rc = ash__fail_server(err, ASH_EBUSY, ASH_MONGO_INGRESS_REQUEST_RATE_LIMIT_EXCEEDED,
                               "%.100s@%.63s has %lld connections already, and may not have more",
                               user, db, (long long)u->connections);
-        drop_if_unused(t, u);
+        drop_unused(t, list_of(t, name));
     } else {
         u->connections++;
         *out = u;
@@ -125,7 +138,7 @@ void ash__usage_leave(ash_usage_table *t, ash_usage *u)
         return;
     ash__mutex_lock(&t->lock);
     u->connections--;
-    drop_if_unused(t, u);
+    drop_unused(t, list_of(t, u->name));
     ash__mutex_unlock(&t->lock);
 }
 
@@ -174,6 +187,16 @@ int ash__usage_take(ash_usage *u, int64_t now_us, int64_t *wait_ms, ash_error *e
                             "%.160s may have %lld %s a second, and has had more", u->name,
                             (long long)(bytes > operations ? limits.bytes : limits.operations),
                             bytes > operations ? "bytes" : "operations");
+}
+
+int64_t ash__usage_wait(ash_usage *u, int64_t now_us)
+{
+    if (atomic_load_explicit(&u->unpaced, memory_order_relaxed))
+        return 0;
+    ash__mutex_lock(&u->lock);
+    int64_t wait_us = wait_for(u->limits.bytes, u->bytes_paid_us, now_us);
+    ash__mutex_unlock(&u->lock);
+    return (wait_us + 999) / 1000;
 }
 
 void ash__usage_add_bytes(ash_usage *u, int64_t bytes, int64_t now_us)

@@ -7,7 +7,8 @@
  * Limits stand in the user's document (user/users.h), as limits: {connections, operations, bytes},
  * the last two a second; what is missing or 0 is unlimited.  Operations and bytes may come a second's worth at
  * once; what goes beyond is told to wait, and once that would be ASH_USAGE_MAX_WAIT_MS, refused
- * (462, which newer drivers try again by themselves, later each time).
+ * (462, which newer drivers try again by themselves, later each time).  Who leaves and comes back has
+ * not paid by that.
  *
  * Any thread; leaf locks.  Times are monotonic, in microseconds. */
 
@@ -41,6 +42,8 @@ void ash__usage_limit(ash_usage *u, const ash_limits *limits);
 
 /* One operation: *wait_ms until it may begin.  ASH_EBUSY (462): it may not, and is not counted. */
 int ash__usage_take(ash_usage *u, int64_t now_us, int64_t *wait_ms, ash_error *err);
+/* How many ms until more bytes may come. */
+int64_t ash__usage_wait(ash_usage *u, int64_t now_us);
 /* So many bytes were read or sent: what comes next waits for them.  u NULL: nothing. */
 void ash__usage_add_bytes(ash_usage *u, int64_t bytes, int64_t now_us);
 

@@ -189,6 +189,19 @@ bool ash__access_is_guarded(const ash_command *c)
     return ash__server_asks(c->server);
 }
 
+/* The door opens or closes for everybody, which the change itself does not say. */
+static void log_asking(const ash_server *s, bool any)
+{
+    if (any)
+        ash__log(ASH_LOG_INFO, "there is a user now: clients have to sign in");
+    else if (s->opts.auth)
+        ash__log(ASH_LOG_WARN, "the last user was removed: nobody can sign in any more, but "
+                               "commands on the folder can make users");
+    else
+        ash__log(ASH_LOG_WARN, "the last user was removed: nobody has to sign in any more, and "
+                               "whoever reaches this server may do everything");
+}
+
 int ash__access_changed(ash_command *c, ash_error *err)
 {
     bool any = false;
@@ -200,7 +213,9 @@ int ash__access_changed(ash_command *c, ash_error *err)
     if (rc == 0 && any && !atomic_load(&c->server->has_users))
         rc = ash__users_keep_secret(&c->server->users, err);
     /* Who cannot tell goes on as if there were some. */
-    atomic_store(&c->server->has_users, rc != 0 || any);
+    any = any || rc != 0;
+    if (atomic_exchange(&c->server->has_users, any) != any)
+        log_asking(c->server, any);
     return rc;
 }
 

@@ -310,32 +310,61 @@ static void is_queued(ash_turn *turn)
     ash__arrival_leave(&c->arrival);
 }
 
-static void serve(ash_peer *peer)
+static void begin(ash_connection *c)
 {
-    ash_connection *c = (ash_connection *)(void *)peer;
-    size_t len;
+    ash_peer *peer = &c->peer;
     c->server = peer->host->server;
     c->principal = (ash_principal)ASH_PRINCIPAL_INIT;
     ash__access_init(c);
     ash__block_init(&c->block, &peer->host->requests);
     ash__reply_init(&c->reply, &peer->host->answers);
-    ash__turn_begin(&c->turn, &c->server->turns);
-    c->turn.queued = is_queued;
     ash__arrival_begin(&c->arrival, &c->server->arrivals, peer->stream.fd);
-    while (receive(c, &len)) {
-        /* The host stops: what the client had sent before is not begun any more. */
-        if (atomic_load_explicit(&peer->host->deaf, memory_order_relaxed) || !handle(c, len))
-            break;
-        consume(c, len);
-    }
+    /* A thousand who try passwords must not take the processors from who has one. */
+    c->gives_way = ash__server_asks(c->server) && !c->access.is_owner;
+    if (c->gives_way)
+        ash__peer_give_way();
+}
+
+static void end(ash_connection *c)
+{
     ash__log(ASH_LOG_DEBUG, "connection %lld from %s ended", (long long)c->peer.id, c->peer.remote);
     ash__arrival_end(&c->arrival);
-    ash__turn_end(&c->turn);
     ash__access_release(c);
     ash__reply_release(&c->reply);
     ash__block_release(&c->block);
     /* They rest for a while, as a driver may use them on another connection. */
-    ash__cursors_leave(c->server->cursors, peer->id);
+    ash__cursors_leave(c->server->cursors, c->peer.id);
+}
+
+/* true: it goes on on another thread. */
+static bool answer_requests(ash_connection *c)
+{
+    size_t len;
+    while (receive(c, &len)) {
+        /* The host stops: what the client had sent before is not begun any more. */
+        if (atomic_load_explicit(&c->peer.host->deaf, memory_order_relaxed) || !handle(c, len))
+            break;
+        consume(c, len);
+        if (c->gives_way && c->access.user != NULL) {
+            c->gives_way = false;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void serve(ash_peer *peer)
+{
+    ash_connection *c = (ash_connection *)(void *)peer;
+    if (c->server == NULL)
+        begin(c);
+    /* Of a thread's own. */
+    ash__turn_begin(&c->turn, &c->server->turns);
+    c->turn.queued = is_queued;
+    peer->moves = answer_requests(c);
+    ash__turn_end(&c->turn);
+    if (!peer->moves)
+        end(c);
 }
 
 const ash_face ash__wire_face = {

@@ -22,6 +22,7 @@ typedef struct ash_connection {
     ash_block block;
     size_t have;
     bool greeted;           /* a whole message came */
+    bool gives_way;         /* its thread does, until somebody has signed in */
     ash_arrival arrival;    /* of its requests */
     int64_t place_until_ms; /* monotonic: it keeps its place while the request is incomplete */
     ash_turn turn;          /* of its answers */

@@ -147,7 +147,6 @@ static ash_server *server_new(ash_store *store)
     /* Of a store without changes, which has no time yet; drivers take 0 for none. */
     atomic_store(&s->cluster_time, (uint64_t)(s->started_wall_ms / 1000) << 32 | 1);
     ash__operations_init(&s->operations);
-    s->usage = ash__usage_table_new();
     ash__failpoint_init(&s->failpoint);
     ash__failpoint_init(&s->write_failpoint);
     ash__failpoint_init(&s->get_more_failpoint);
@@ -172,7 +171,7 @@ static void server_free(ash_server *s)
     ash__operations_release(&s->operations);
     ash__users_release(&s->users);
     ash__attempts_free(s->own_attempts);
-    ash__usage_table_free(s->usage);
+    ash__usage_table_free(s->own_usage);
     ash__free(s->advertise);
     ash__free(s->set_name);
     ash__free(s->version);
@@ -210,6 +209,9 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
     make_host(s);
     if (s->opts.attempts == NULL)
         s->opts.attempts = s->own_attempts = ash__attempts_new();
+    if (s->opts.usage == NULL)
+        s->opts.usage = s->own_usage = ash__usage_table_new();
+    s->usage = s->opts.usage;
     s->cursors = ash__cursors_new((size_t)s->opts.max_cursors);
     s->sessions = ash__sessions_new((size_t)s->opts.max_sessions);
     return ash__host_start(&s->host, err);

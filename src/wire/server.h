@@ -57,6 +57,7 @@ typedef struct ash_server_options {
     void *wrap_ctx;
     struct ash_audit *audit;       /* what is done goes there (audit/audit.h), borrowed; or NULL */
     struct ash_attempts *attempts; /* of all doors (user/attempts.h), borrowed; NULL: its own */
+    struct ash_usage_table *usage; /* of all doors (user/usage.h), borrowed; NULL: its own */
 } ash_server_options;
 #define ASH_SERVER_OPTIONS_INIT                                                                    \
     {                                                                                              \

@@ -50,12 +50,13 @@ struct ash_server {
     ash_failpoint get_more_failpoint; /* failGetMoreAfterCursorCheckout */
     ash_failpoint time_failpoint;     /* maxTimeAlwaysTimeOut */
     ash_server_counters counters;
-    ash_attempts *own_attempts;    /* unless opts.attempts are used */
-    ash_usage_table *usage;        /* of who has signed in */
-    ash_users users;               /* with opts.users */
-    _Atomic bool has_users;        /* somebody is there: commands need something */
-    _Atomic uint64_t user_changes; /* of users and roles, so far */
-    _Atomic uint64_t cluster_time; /* the newest one told to anybody; never goes back */
+    ash_attempts *own_attempts;         /* unless opts.attempts are used */
+    ash_usage_table *usage, *own_usage; /* of who has signed in; the latter unless opts.usage is
+                                           used */
+    ash_users users;                    /* with opts.users */
+    _Atomic bool has_users;             /* somebody is there: commands need something */
+    _Atomic uint64_t user_changes;      /* of users and roles, so far */
+    _Atomic uint64_t cluster_time;      /* the newest one told to anybody; never goes back */
 };
 
 /* The time to tell a client: the store's newest operation time or, before there is one, the wall

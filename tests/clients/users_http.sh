@@ -135,6 +135,32 @@ case_davfs2() {
     fails mounted true 2>"$scratch/err"
 }
 
+case_limits_hold_by_http() {
+    head -c 3000000 /dev/zero >"$scratch/zeros"
+    [ "$(status -u ann:pencil -T "$scratch/zeros" "$http/docs/zeros")" = 201 ]
+    users limit bob --operations 4 >/dev/null
+    begun=$(date +%s)
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        [ "$(status -u bob:brush "$http/docs/a")" = 200 ]
+    done
+    [ $(($(date +%s) - begun)) -ge 1 ]
+    # A download goes at its user's pace, and whole.
+    users limit bob --operations none --bytes 1M >/dev/null
+    begun=$(date +%s)
+    [ "$(status -u bob:brush "$http/docs/zeros")" = 200 ]
+    cmp "$scratch/zeros" "$scratch/body"
+    [ $(($(date +%s) - begun)) -ge 1 ]
+    # Who has sent far too much is told when to come again.
+    users limit ann --bytes 100k >/dev/null
+    [ "$(status -u ann:pencil -T "$scratch/zeros" "$http/docs/zeros")" = 204 ]
+    [ "$(status -D "$scratch/head" -u ann:pencil "$http/docs/a")" = 429 ]
+    grep -qi '^retry-after: [0-9]' "$scratch/head"
+    [ "$(status --oauth2-bearer "$token" "$http/docs/a")" = 429 ]
+    users limit ann --bytes none >/dev/null
+    users limit bob --bytes none >/dev/null
+    [ "$(status -u ann:pencil "$http/docs/a")" = 200 ]
+}
+
 # Taken back while the server runs: the next request is refused.
 case_what_was_taken_is_gone() {
     users token rm "$(printf %s "$token" | cut -c8-23)"

@@ -51,7 +51,7 @@ case_good_and_bad_files() {
     printf 'mungo = 1\n\ndurability = never\n[webdav]\nendpoints = /a, /a b\n' >"$conf"
     expect_status 2 "$ASHLAR" serve --config "$conf" --check-config
     [ "$(cut -d: -f1,2 "$scratch/out")" = "$(printf '%s:%d\n' "$conf" 1 "$conf" 3 "$conf" 5)" ]
-    grep -q ':1: unknown key "mungo"; there are: mongo, nats, ' "$scratch/out"
+    grep -q ':1: unknown key "mungo"; did you mean mongo?' "$scratch/out"
     grep -q ':3: durability takes file, every or interval, not "never"$' "$scratch/out"
     grep -q ':5: two trees are to be at "/a/"$' "$scratch/out"
     expect_status 2 "$ASHLAR" --json serve --config "$conf" --check-config

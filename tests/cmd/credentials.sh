@@ -226,6 +226,14 @@ TEXT
     done
     expect_status 4 "$ASHLAR" -s @wor ls
     grep -q 'names no store @wor' "$scratch/err"
+    # Which of two is meant nobody can tell; the same twice is one.
+    cp "$stores" "$scratch/once"
+    printf 'ben  %s\nfolder  %s\n' "$scratch/elsewhere" "$scratch/copied" >>"$stores"
+    expect_status 2 "$ASHLAR" -s @ben ls
+    grep -q 'two lines for @ben' "$scratch/err"
+    fails grep -q crayon "$scratch/err"
+    "$ASHLAR" -s @folder -d files cat hello >/dev/null
+    cp "$scratch/once" "$stores"
     for name in @ '@# a' '@a list' '@#'; do
         expect_status 2 "$ASHLAR" -s "$name" ls
     done

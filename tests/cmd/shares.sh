@@ -151,6 +151,31 @@ case_upload() {
     stop_server
 }
 
+case_upload_of_so_much() {
+    fill "$scratch/bounded"
+    link=$(a -q share --upload --max 5 --max-files 2 /d)
+    a --json share ls >"$scratch/out"
+    [ "$(field maxBytes <"$scratch/out") $(field maxFiles <"$scratch/out")" = '5 2' ]
+    start_http "$store"
+    printf 123456 >"$scratch/six"
+    says 413 -T "$scratch/six" "$http$link/six"
+    says 201 -T "$scratch/a.txt" "$http$link/1"
+    says 413 -T "$scratch/a.txt" "$http$link/2"
+    # What has come is counted over a restart, too.
+    kill -9 "$server_pid"
+    wait "$server_pid" || true
+    start_http "$store"
+    says 413 -T "$scratch/a.txt" "$http$link/2"
+    : >"$scratch/empty"
+    says 201 -T "$scratch/empty" "$http$link/3"
+    says 413 -T "$scratch/empty" "$http$link/4"
+    a share ls >"$scratch/out"
+    grep -q ' 2 files, 3 bytes came$' "$scratch/out"
+    link=$(a -q share --upload --max none --max-files none /d)
+    says 201 -T "$scratch/six" "$http$link/six"
+    stop_server
+}
+
 case_not_in_logs() {
     fill "$scratch/logs"
     start_http "$store" --http-log "$scratch/access"
@@ -178,6 +203,10 @@ case_mistakes() {
     expect_status 2 a share ls x
     expect_status 2 a share --url x ls
     expect_status 2 a share --expires soon /d
+    expect_status 2 a share --max 5 /d
+    expect_status 2 a share --upload --max much /d
+    expect_status 2 a share --upload --max-files 0 /d
+    expect_status 2 a share --max-files 5 ls
     expect_status 4 a share rm 0123456789abcdef01234567
     expect_status 2 a share rm x
     expect_status 3 a share rm 0123456789abcdef01234567 0123456789abcdef01234568

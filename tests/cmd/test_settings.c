@@ -109,7 +109,9 @@ static void test_cmd_settings__endpoints(void **state)
 static void test_cmd_settings__what_is_wrong(void **state)
 {
     (void)state;
-    refuses("\nmungo = 1", 2, "unknown key \"mungo\"; there are: mongo, nats, http");
+    refuses("\nmungo = 1", 2, "unknown key \"mungo\"; did you mean mongo?");
+    refuses("listen-on = 1", 1, "unknown key \"listen-on\"; there are: mongo, nats, http");
+    refuses("max-conections = 1", 1, "did you mean max-connections?");
     refuses("= 1", 1, "neither KEY = VALUE nor [SECTION]");
     refuses("durability file", 1, "neither KEY = VALUE nor [SECTION]");
     refuses("endpoints = /", 1, "endpoints stands in [webdav]");

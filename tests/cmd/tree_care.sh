@@ -41,6 +41,41 @@ case_rules() {
     expect_status 4 t keep nothing
 }
 
+case_quotas() {
+    fresh
+    head -c 60000 /dev/urandom >"$scratch/big"
+    t -q put "$scratch/big" d/sub/a
+    t quota >"$scratch/out"
+    grep -q '^no quota holds at /, or below it$' "$scratch/out"
+    t quota d 100k >"$scratch/out"
+    grep -q '^/d may have 100.0 KiB, and has 58.6 KiB$' "$scratch/out"
+    expect_status 8 t put "$scratch/big" d/b
+    grep -q 'over quota: /d may have 102400 bytes and has 60000; 60000 more were to come$' "$scratch/err"
+    expect_status 8 t cp d/sub/a d/c
+    t -q put "$scratch/big" other
+    expect_status 8 t mv other d/other
+    mkdir -p "$scratch/local"
+    cp "$scratch/big" "$scratch/local/x"
+    expect_status 8 t put -r "$scratch/local" d/local
+    [ "$(t ls -R d | tr '\n' ' ')" = 'local/ sub/ sub/a ' ]
+    t quota --bytes d/sub >"$scratch/out"
+    [ "$(tr -s ' ' <"$scratch/out")" = ' 60000 of 102400 /d' ]
+    [ "$(t --json quota)" = '{ "path" : "/d", "maxBytes" : 102400, "usedBytes" : 60000 }' ]
+    t quota d 1k >"$scratch/out"
+    t quota >"$scratch/out"
+    grep -q ' of  *1.0 KiB  /d  (over)$' "$scratch/out"
+    t -q put "$scratch/big" d/sub/a # nothing more
+    t -q rm d/sub/a
+    t quota d none >"$scratch/out"
+    grep -q '^/d has no quota of its own$' "$scratch/out"
+    t -q put "$scratch/big" d/b
+    expect_status 2 t quota d much
+    expect_status 2 t quota d -- -1
+    expect_status 2 t quota d/b 1k
+    expect_status 4 t quota nowhere 1k
+    t check >"$scratch/out"
+}
+
 case_prune() {
     fresh
     five d/a
@@ -181,7 +216,14 @@ case_access_lists() {
     [ "$(t --json log d | head -n 1 | grep -o '"by" : "ann"')" = '"by" : "ann"' ]
     expect_status 4 t acl --effective user:mia d
     printf 'pencil\n' | "$ASHLAR" -s "$store" user add mia --role readWrite@test
-    t acl --read user:mia,readWrite --write user:mia@elsewhere d
+    t acl --read user:mia,readWrite --write user:mia@elsewhere d 2>"$scratch/err"
+    grep -q 'there is no user mia@elsewhere' "$scratch/err"
+    [ "$(wc -l <"$scratch/err")" = 1 ]
+    t acl --read mia,raed --write root d 2>"$scratch/err" >"$scratch/out"
+    grep -q 'there is no role mia, but a user of that name: .*user:NAME' "$scratch/err"
+    grep -q 'there is no role raed: ' "$scratch/err"
+    fails grep -q 'no role root' "$scratch/err"
+    t acl --read user:mia,readWrite --write user:mia@elsewhere d 2>/dev/null
     t acl --effective user:mia d >"$scratch/out"
     grep -q '^read   yes$' "$scratch/out"
     grep -q '^write  no: ' "$scratch/out"

@@ -52,6 +52,13 @@ case_roles_come_and_go() {
     users ls --db files | grep -q 'dbAdmin@files'
     users revoke ann --db files --role dbAdmin --role read@other
     [ "$(users ls --db files | cut -f2)" = readWrite@files ]
+    # What is not there is told, and nothing else is taken.
+    expect_status 4 users revoke ann --db files --role readWrite --role read@other
+    grep -q 'ann@files has not the role read@other' "$scratch/err"
+    expect_status 4 users revoke nobody --role read@other
+    [ "$(users ls --db files | cut -f2)" = readWrite@files ]
+    users grant ann --db files --role readWrite >"$scratch/said"
+    grep -q 'had all of that already' "$scratch/said"
 }
 
 case_limits() {
@@ -72,7 +79,22 @@ case_limits() {
     users grant ann --db files --role dbAdmin
     users revoke ann --db files --role dbAdmin
     users limit ann --db files | grep -q '^ann@files: 100 operations a second$'
+    "$ASHLAR" -q -s "$scratch/store" user limit ann --db files | grep -q '100 operations'
+    users --json limit ann --db files | grep -q '"user" : "ann", "db" : "files", "connections" : null, "operations" : 100, "bytes" : 2048'
     users limit ann --db files --operations none --bytes none
+}
+
+# -d is the same as --db, before the verb and behind it; it said nothing, once, and the user was admin's.
+case_either_way_to_say_a_database() {
+    echo pencil | users add -d lists dan >"$scratch/said"
+    grep -q '^added dan@lists, who has no roles' "$scratch/said"
+    echo pencil | "$ASHLAR" -d lists -s "$scratch/store" user add eve --role read >"$scratch/said"
+    grep -q '^added eve@lists$' "$scratch/said"
+    [ "$(users ls -d lists | cut -f1 | tr '\n' ' ')" = 'dan@lists eve@lists ' ]
+    users token -d lists add dan >"$scratch/token"
+    users token rm "$(cut -c8-23 "$scratch/token")"
+    users rm -d lists dan
+    users rm --db lists eve
 }
 
 case_the_same_through_the_server() {
@@ -142,6 +164,25 @@ case_other_doors_are_told_of() {
     fails grep -q 'asks nobody' "$scratch/server.err"
 }
 
+case_the_log_says_whether_anybody_is_asked() {
+    start_server "$scratch/store"
+    grep -q 'nobody has to sign in: there are no users' "$scratch/server.err"
+    echo x | users add bob --role read@files
+    grep -q 'there is a user now: clients have to sign in' "$scratch/server.err"
+    echo x | users add cay --role read@files
+    users rm bob
+    users rm cay 2>/dev/null
+    stop_server
+    [ "$(grep -c 'there is a user now' "$scratch/server.err")" = 1 ]
+    [ "$(grep -c 'last user was removed: nobody has to sign in any more' "$scratch/server.err")" = 1 ]
+    start_server "$scratch/store" --auth
+    grep -q ' clients have to sign in$' "$scratch/server.err"
+    echo x | users add bob --role read@files
+    users rm bob 2>/dev/null
+    stop_server
+    grep -q 'last user was removed: nobody can sign in any more' "$scratch/server.err"
+}
+
 case_tokens() {
     echo pencil | users add eve --role readWrite@test
     users token add eve >"$scratch/token" 2>"$scratch/err"
@@ -180,6 +221,15 @@ case_tokens() {
     users token rm "$(cat "$scratch/token")"
     expect_status 4 users token rm "$(cat "$scratch/token")"
     fails grep -q "$(cut -c24-60 "$scratch/token")" "$scratch/err"
+    users rm eve
+    users token ls >"$scratch/out"
+    [ "$(grep -c 'of no use: its user was removed$' "$scratch/out")" = 1 ]
+    # Who comes after her with the same name has not made it.
+    echo pencil | users add eve
+    users token ls eve | grep -q 'of no use'
+    users --json token ls eve | grep -q '"userIsGone" : true'
+    users token add eve >"$scratch/token"
+    users --json token ls eve | grep -q '"userIsGone" : false'
     users rm eve
 }
 

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "http/log.h"
 
 #include <stdio.h>
@@ -64,6 +65,35 @@ static void test_who_asked(void **state)
     ash__buffer_release(&out);
 }
 
+static void expect_shown(const char *text, const char *shown)
+{
+    char *got = ash__http_without_secrets(text);
+    assert_string_equal(got, shown);
+    ash__free(got);
+}
+
+/* A link that was cut, or mistyped, is nearly one. */
+static void test_what_is_nearly_a_link_is_shortened(void **state)
+{
+    (void)state;
+    /* 39 digits of 40, and 31 of 32. */
+    expect_shown("/.ashlar/share/0123456789abcdef0123456789abcdef0123456/a",
+                 "/.ashlar/share/012345.../a");
+    expect_shown("/.ashlar/uploads/0123456789abcdef0123456789abcde", "/.ashlar/uploads/012345...");
+    expect_shown("/0123456789abcdef0123456789abcde/a", "/012345.../a");
+    expect_shown("/.ashlar/share/0123456789abcdefx123456789abcdef01234567?a=b",
+                 "/.ashlar/share/012345...?a=b");
+    expect_shown("/.ashlar/share/0123456789abcdef%0a0123456789abcdef01234567 b",
+                 "/.ashlar/share/012345... b");
+    expect_shown("/%2E%61shlar/share/0123456789abcdef-0123456789abcdef/a/bcdefghi",
+                 "/%2Eashlar/share/012345.../a/bcdefghi");
+    /* What is no secret stays: ids of documents, and short names. */
+    expect_shown("/.ashlar/buckets/fs/0123456789abcdef01234567",
+                 "/.ashlar/buckets/fs/0123456789abcdef01234567");
+    expect_shown("/.ashlar/share/", "/.ashlar/share/");
+    expect_shown("/.ashlar/share/ab/cdefghijk", "/.ashlar/share/ab/cdefghijk");
+}
+
 /* A share's link is a secret, wherever it stands. */
 static void test_links_are_shortened(void **state)
 {
@@ -87,11 +117,11 @@ static void test_links_are_shortened(void **state)
            "HTTP/1.1\" 200 2 \"-\" \"see /.ashlar/share/012345...\"\n");
     r.agent = sample.agent;
     /* Fewer digits are names. */
-    r.target = "/0123456789abcdef0123456789abcde";
+    r.target = "/0123456789abcdef01234567";
     r.referer = NULL;
     expect(ASH_HTTP_LOG_COMBINED, &r,
            "127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] \"GET "
-           "/0123456789abcdef0123456789abcde HTTP/1.1\" 200 2 \"-\" \"curl/8\"\n");
+           "/0123456789abcdef01234567 HTTP/1.1\" 200 2 \"-\" \"curl/8\"\n");
 }
 
 /* What a client sends cannot make a line of its own, nor speak to a terminal. */
@@ -149,6 +179,7 @@ int main(void)
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_who_asked),
         cmocka_unit_test(test_links_are_shortened),
+        cmocka_unit_test(test_what_is_nearly_a_link_is_shortened),
         cmocka_unit_test(test_what_clients_send),
         cmocka_unit_test(test_rotation),
     };

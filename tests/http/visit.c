@@ -36,7 +36,7 @@ static void write_head(ash_buffer *out, const char *line, const char *fields, in
     ash__buffer_append_text(out, "\r\n");
 }
 
-visit *visit_start(const ash_http_service *service, void *ctx, const char *line, const char *fields,
+visit *visit_begin(const ash_http_service *service, void *ctx, const char *line, const char *fields,
                    int64_t body_length)
 {
     visit *v = ash__new(visit);
@@ -62,6 +62,19 @@ visit *visit_start(const ash_http_service *service, void *ctx, const char *line,
     if (!ash__http_target_parse(v->head.target, &v->x.target, NULL, &why))
         fail_msg("%s: %s", line, why);
     service->begin(&v->x);
+    return v;
+}
+
+void visit_begin_again(visit *v, const ash_http_service *service)
+{
+    v->x.is_put_off = false;
+    service->begin(&v->x);
+}
+
+visit *visit_start(const ash_http_service *service, void *ctx, const char *line, const char *fields,
+                   int64_t body_length)
+{
+    visit *v = visit_begin(service, ctx, line, fields, body_length);
     /* As the connection does; who is forgotten waits for ever. */
     for (int wakes = 0; v->x.is_put_off;) {
         for (int ms = 0; __atomic_load_n(&v->wakes, __ATOMIC_SEQ_CST) == wakes &&
@@ -71,8 +84,7 @@ visit *visit_start(const ash_http_service *service, void *ctx, const char *line,
             ash__clock_sleep_ms(1);
         }
         wakes = __atomic_load_n(&v->wakes, __ATOMIC_SEQ_CST);
-        v->x.is_put_off = false;
-        service->begin(&v->x);
+        visit_begin_again(v, service);
     }
     /* Whoever did not answer waits for the body's end. */
     assert_true(v->x.status != 0 || v->x.finish != NULL);
@@ -120,15 +132,24 @@ void visit_read(visit *v)
         check_length(v);
 }
 
+static void decided(visit *v)
+{
+    void (*tell)(ash_exchange * x) = v->x.decided;
+    v->x.decided = NULL;
+    if (tell != NULL)
+        tell(&v->x);
+}
+
 void visit_end(visit *v)
 {
     if (v->x.status == 0)
-        v->x.finish(&v->x);
-    for (; v->x.is_put_off && v->x.status == 0; v->x.finish(&v->x)) {
+        ash__exchange_finish(&v->x);
+    for (; v->x.is_put_off && v->x.status == 0; ash__exchange_finish(&v->x)) {
         ash__clock_sleep_ms(2);
         v->x.is_put_off = false;
     }
     assert_true(v->x.status != 0);
+    decided(v);
     v->status = v->x.status;
     if (!has_no_body(v))
         ash__buffer_append(&v->body, v->x.body.data, v->x.body.len);
@@ -139,6 +160,7 @@ void visit_free(visit *v)
 {
     if (v == NULL)
         return;
+    decided(v);
     if (v->x.release != NULL)
         v->x.release(&v->x);
     if (v->x.dismiss != NULL)

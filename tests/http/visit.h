@@ -30,6 +30,10 @@ extern bool visit_is_far;
  * announced, 0: none, -1: chunked.  Ends with begin(). */
 visit *visit_start(const ash_http_service *service, void *ctx, const char *line, const char *fields,
                    int64_t body_length);
+/* The same, with is_put_off as it comes: it may have to begin again. */
+visit *visit_begin(const ash_http_service *service, void *ctx, const char *line, const char *fields,
+                   int64_t body_length);
+void visit_begin_again(visit *v, const ash_http_service *service);
 /* A piece of the body; whoever answered already gets none. */
 void visit_send(visit *v, const void *data, size_t len);
 /* The body is complete.  Reads the answer, unless it waits. */

@@ -10,9 +10,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,6 +24,7 @@ typedef struct echo {
     ash_peer peer;
     ash_block block;
     size_t moved;
+    int turns; /* of one that moves */
 } echo;
 
 /* The face's own state. */
@@ -373,6 +376,81 @@ static void test_net_host__as_many_as_it_is_told(void **state)
     stop(&s);
 }
 
+/* Each byte is answered on another thread: the first by one that gives way, with 'w', all later ones
+ * by one that does not, with 'n'. */
+static void serve_and_move(ash_peer *peer)
+{
+    echo *e = (echo *)(void *)peer;
+    char byte;
+    if (e->turns++ == 0)
+        ash__peer_give_way();
+    if (ash__peer_read(peer, &byte, 1, 0, &e->moved) != 1)
+        return;
+    byte = getpriority(PRIO_PROCESS, 0) > 0 ? 'w' : 'n';
+    struct iovec iov = {&byte, 1};
+    peer->moves = ash__peer_write(peer, &iov, 1, 5000);
+}
+
+static const ash_face moving_face = {.name = "moving",
+                                     .port = 7,
+                                     .peer_bytes = sizeof(echo),
+                                     .no_users = "nobody is asked",
+                                     .serve = serve_and_move,
+                                     .interrupt = interrupt};
+
+static void test_net_host__who_gives_way_moves_to_another_thread(void **state)
+{
+    echoing s;
+    (void)state;
+#ifndef __linux__
+    skip();
+#endif
+    if (getpriority(PRIO_PROCESS, 0) > 0)
+        skip();
+    assert_int_equal(start(&s, &moving_face, (ash_host_options){0}), 0);
+    int a = connect_to(&s), b = connect_to(&s);
+    assert_int_equal(echo_of(a, 'x'), 'w');
+    assert_int_equal(echo_of(a, 'x'), 'n');
+    assert_int_equal(echo_of(b, 'x'), 'w');
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(echo_of(i % 2 != 0 ? a : b, 'x'), 'n');
+    assert_int_equal(ash__host_peer_count(&s.host), 2);
+    close(a);
+    close(b);
+    stop(&s);
+}
+
+static void *ask_until_the_end(void *arg)
+{
+    int fd = *(int *)arg;
+    while (echo_of(fd, 'x') != 0)
+        continue;
+    return NULL;
+}
+
+/* Whoever is on the way to another thread as the host stops ends as everybody does. */
+static void test_net_host__stops_while_peers_move(void **state)
+{
+    enum { PEERS = 8 };
+    (void)state;
+    for (int run = 0; run < 20; run++) {
+        echoing s;
+        int fds[PEERS];
+        pthread_t threads[PEERS];
+        assert_int_equal(start(&s, &moving_face, (ash_host_options){0}), 0);
+        for (int i = 0; i < PEERS; i++) {
+            fds[i] = connect_to(&s);
+            assert_int_equal(pthread_create(&threads[i], NULL, ask_until_the_end, &fds[i]), 0);
+        }
+        ash__clock_sleep_ms(run);
+        stop(&s);
+        for (int i = 0; i < PEERS; i++) {
+            pthread_join(threads[i], NULL);
+            close(fds[i]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +463,8 @@ int main(void)
         cmocka_unit_test(test_net_host__given_sockets_that_will_not_do),
         cmocka_unit_test(test_net_host__given_unix_sockets),
         cmocka_unit_test(test_net_host__as_many_as_it_is_told),
+        cmocka_unit_test(test_net_host__who_gives_way_moves_to_another_thread),
+        cmocka_unit_test(test_net_host__stops_while_peers_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,6 +97,11 @@ static void test_tree_acl__without_a_list_everything(void **state)
     assert_ok(put(f, &house, "a"), &f->err);
     assert_ok(get(f, &house, "a"), &f->err);
     ash_tree_entry *e = support_get(f, "a");
+    assert_string_equal(ash_tree_entry_changed_by(e), "house@test");
+    ash_tree_entry_free(e);
+    house.principal.db = "admin";
+    assert_ok(put(f, &house, "b"), &f->err);
+    e = support_get(f, "b");
     assert_string_equal(ash_tree_entry_changed_by(e), "house");
     ash_tree_entry_free(e);
     bson_destroy(house.roles);

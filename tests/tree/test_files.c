@@ -229,6 +229,29 @@ static void *finish_at_once(void *arg)
     return NULL;
 }
 
+/* A name that is taken by the time of the commit is given up for another. */
+static void test_tree_files__a_writer_goes_elsewhere(void **state)
+{
+    fixture *f = *state;
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_writer *w = NULL;
+    o.if_absent = true;
+    assert_ok(ash_tree_open_writer(f->tree, "a", &o, NULL, &w, &f->err), &f->err);
+    assert_ok(ash_tree_writer_write(w, "second", 6, &f->err), &f->err);
+    support_put_text(f, "a", "first");
+    assert_int_equal(ash_tree_writer_finish(w, NULL, NULL, &f->err), ASH_EEXISTS);
+    assert_int_equal(ash_tree_writer_redirect(w, "/", &f->err), ASH_EINVAL);
+    assert_int_equal(ash_tree_writer_redirect(w, "a//b", &f->err), ASH_EINVAL);
+    assert_ok(ash_tree_writer_redirect(w, "missing/b", &f->err), &f->err);
+    assert_int_equal(ash_tree_writer_finish(w, NULL, NULL, &f->err), ASH_ENOTFOUND);
+    assert_ok(ash_tree_writer_redirect(w, "b", &f->err), &f->err);
+    assert_ok(ash_tree_writer_finish(w, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(ash_tree_writer_redirect(w, "c", &f->err), ASH_ESTATE);
+    ash_tree_writer_free(w);
+    support_expect_text(f, "a", "first");
+    support_expect_text(f, "b", "second");
+}
+
 static void test_tree_files__two_writers_at_once(void **state)
 {
     enum { ROUNDS = 20 };
@@ -376,6 +399,7 @@ int main(void)
         here(test_tree_files__conditions),
         here(test_tree_files__two_writers_of_one_version),
         here(test_tree_files__two_writers_at_once),
+        here(test_tree_files__a_writer_goes_elsewhere),
         here(test_tree_files__paths_that_cannot_be),
         here(test_tree_files__unknown_fields_are_kept),
         here(test_tree_files__ranges),

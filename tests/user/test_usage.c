@@ -3,6 +3,7 @@
 
 #include "user/usage.h"
 
+#include "base/clock.h"
 #include "bson/builder.h"
 
 #include <string.h>
@@ -91,6 +92,28 @@ static void test_user_usage__bytes_are_paid_afterwards(void **state)
     ash__usage_table_free(t);
 }
 
+/* Whoever signs in anew for each operation has a pace all the same. */
+static void test_user_usage__who_comes_back_has_not_paid(void **state)
+{
+    ash_usage_table *t = ash__usage_table_new();
+    ash_limits one = {.operations = 1};
+    ash_error err = ASH_ERROR_INIT;
+    int64_t wait = 0;
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        ash_usage *u = enter(t, "ann", one);
+        assert_ok(ash__usage_take(u, ash__clock_us(), &wait, &err), &err);
+        ash__usage_leave(t, u);
+    }
+    assert_true(wait > 500 && wait <= 1000);
+    /* Others in the table do not. */
+    ash_usage *other = enter(t, "bob", one);
+    assert_ok(ash__usage_take(other, ash__clock_us(), &wait, &err), &err);
+    assert_int_equal(wait, 0);
+    ash__usage_leave(t, other);
+    ash__usage_table_free(t);
+}
+
 static void test_user_usage__limits_of_a_document(void **state)
 {
     ash_builder b = ASH_BUILDER_INIT;
@@ -118,6 +141,7 @@ int main(void)
         cmocka_unit_test(test_user_usage__connections_are_counted_by_user),
         cmocka_unit_test(test_user_usage__operations_have_a_pace),
         cmocka_unit_test(test_user_usage__bytes_are_paid_afterwards),
+        cmocka_unit_test(test_user_usage__who_comes_back_has_not_paid),
         cmocka_unit_test(test_user_usage__limits_of_a_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

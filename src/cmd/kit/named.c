@@ -69,8 +69,9 @@ static int read_list(const char *path, char **out, ash_error *err)
     return rc;
 }
 
-/* The address on the line of that name; "" where the line has none, NULL where there is no line. */
-static char *find_line(const char *list, const char *name)
+/* The address on the line of that name; "" where the line has none, NULL where there is no line.
+ * *after: what stands behind the line. */
+static char *find_line(const char *list, const char *name, const char **after)
 {
     static const char blanks[] = " \t\r";
     size_t len = strlen(name);
@@ -84,6 +85,7 @@ static char *find_line(const char *list, const char *name)
         at += strspn(at, blanks);
         while (end > at && strchr(blanks, end[-1]) != NULL)
             end--;
+        *after = line;
         return ash__strndup(at, (size_t)(end - at));
     }
     return NULL;
@@ -91,9 +93,10 @@ static char *find_line(const char *list, const char *name)
 
 static int look_up(const char *path, const char *name, char **out, ash_error *err)
 {
-    char *list = NULL;
+    char *list = NULL, *again = NULL;
+    const char *after = NULL;
     int rc = read_list(path, &list, err);
-    *out = rc == 0 ? find_line(list, name) : NULL;
+    *out = rc == 0 ? find_line(list, name, &after) : NULL;
     if (rc == 0 && *out == NULL)
         rc = ash__fail(err, ASH_ENOTFOUND,
                        "%s names no store @%s (a folder of that name is typed ./@%s)", path, name,
@@ -102,6 +105,12 @@ static int look_up(const char *path, const char *name, char **out, ash_error *er
     if (rc == 0 && ((*out)[0] == 0 || (*out)[0] == '@'))
         rc =
             ash__fail(err, ASH_EINVAL, "%s says of %s neither an address nor a folder", path, name);
+    /* Which of the two was meant nobody can tell; and one may be a store that is emptied. */
+    if (rc == 0 && (again = find_line(after, name, &after)) != NULL && strcmp(again, *out) != 0)
+        rc = ash__fail(err, ASH_EINVAL, "%s has two lines for @%s: which of them?", path, name);
+    if (again != NULL)
+        explicit_bzero(again, strlen(again));
+    ash__free(again);
     if (list != NULL)
         explicit_bzero(list, strlen(list));
     ash__free(list);

@@ -12,12 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXPIRES, READ, UPLOAD, ROOT, URL };
+enum { EXPIRES, READ, UPLOAD, MAX, MAX_FILES, ROOT, URL };
 static const ash_cmd_option options[] = {
     {0, "expires", "TIME", "how long the link is good: 12h, 7d (the default), never"},
     {0, "read", NULL, "who has the link can read (the default)"},
     {0, "upload", NULL,
      "who has the link can put new files into the folder, and see nothing of it"},
+    {0, "max", "SIZE", "with --upload: how much is taken in all: 500M, 10G (the default), none"},
+    {0, "max-files", "N", "with --upload: how many files: 1000 (the default), none"},
     {0, "root", "NAME", "which tree (default: /)"},
     {0, "url", "BASE", "the address that the server is reached by, before the link"},
     {0, NULL, NULL, NULL},
@@ -71,6 +73,10 @@ static void print_json(const ash_share *share, const char *path, const char *url
         BSON_APPEND_NULL(&out, "expires");
     if (share->by != NULL && share->by[0] != '\0')
         BSON_APPEND_UTF8(&out, "by", share->by);
+    if (share->upload)
+        BCON_APPEND(&out, "maxBytes", BCON_INT64(share->max_bytes), "usedBytes",
+                    BCON_INT64(share->used_bytes), "maxFiles", BCON_INT64(share->max_files),
+                    "usedFiles", BCON_INT64(share->used_files));
     if (url != NULL)
         BSON_APPEND_UTF8(&out, "url", url);
     ash__cmd_emit(&out);
@@ -90,6 +96,9 @@ static void print_share(const ash_share *share, const char *path)
         print_date("until", share->expires_ms);
     else
         printf("  for ever");
+    if (share->upload)
+        printf("  %lld files, %lld bytes came", (long long)share->used_files,
+               (long long)share->used_bytes);
     putchar('\n');
     ash__free(root);
     ash__free(shown);
@@ -107,6 +116,20 @@ static int read_end(run *r)
     if (text != NULL)
         status = ash__cmd_seconds(r->cmd, "expires", text, 1, max_seconds, &seconds);
     r->share.expires_ms = ash__clock_wall_ms() + seconds * 1000;
+    return status;
+}
+
+/* A number of bytes, or of files; 0 stands for "none". */
+static int read_bounds(run *r)
+{
+    const char *max = r->args->values[MAX], *files = r->args->values[MAX_FILES];
+    int status = 0;
+    r->share.max_bytes = max == NULL ? ASH_SHARE_DEFAULT_BYTES : 0;
+    r->share.max_files = files == NULL ? ASH_SHARE_DEFAULT_FILES : 0;
+    if (max != NULL && strcmp(max, "none") != 0)
+        status = ash__cmd_bytes(r->cmd, "max", max, 1, ASH_SHARE_MAX_BYTES, &r->share.max_bytes);
+    if (status == 0 && files != NULL && strcmp(files, "none") != 0)
+        status = ash__cmd_number(r->cmd, "max-files", files, 1, INT32_MAX, &r->share.max_files);
     return status;
 }
 
@@ -230,7 +253,10 @@ static int check_usage(run *r)
         return ash__cmd_usage(r->cmd, "share rm takes the ID of a share, or its token");
     if (makes && a->count > 1)
         return ash__cmd_usage(r->cmd, "one PATH is shared by one link");
-    return makes ? read_end(r) : 0;
+    if ((a->values[MAX] != NULL || a->values[MAX_FILES] != NULL) && a->values[UPLOAD] == NULL)
+        return ash__cmd_usage(r->cmd, "--max and --max-files are for --upload");
+    int status = makes ? read_end(r) : 0;
+    return status == 0 && a->values[UPLOAD] != NULL ? read_bounds(r) : status;
 }
 
 static int work(run *r, ash_error *err)
@@ -271,8 +297,9 @@ static int run_share(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_share = {
     .name = "share",
     .group = "trees",
-    .synopsis =
-        "[--expires TIME] [--read | --upload] [--root NAME] [--url BASE] PATH | ls | rm ID...",
+    .synopsis = "[--expires TIME] [--read | --upload [--max SIZE] [--max-files N]] [--root NAME] "
+                "[--url BASE] "
+                "PATH | ls | rm ID...",
     .summary = "make links to files and folders, for whoever has the link",
     .details =
         "Prints a link that `ashlar serve --http` answers, once: the store keeps only what tells "

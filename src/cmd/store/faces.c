@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/store/notify.h"
 #include "http/gate/gate.h"
@@ -49,6 +50,15 @@ static bool may_be_anywhere(const ash_serving *s, int face)
 
 /* ---- MongoDB's wire protocol ---- */
 
+static void tell_who_is_asked(const ash_serving *s, bool asks_now)
+{
+    ash__log(ASH_LOG_INFO, "%s",
+             asks_now ? "clients have to sign in"
+                      : "nobody has to sign in: there are no users (`ashlar user add`)");
+    if (asks_now && s->listen[ASH_SET_NATS] != NULL)
+        ash__cmd_warn(s->cmd, "users are for MongoDB's drivers and HTTP: NATS asks nobody");
+}
+
 static int start_mongodb(const ash_serving *s, const char *const *listen, size_t count,
                          void **server, ash_error *err)
 {
@@ -69,11 +79,12 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.wrap_ctx = s->tls;
     opts.audit = s->audit;
     opts.attempts = s->attempts;
+    opts.usage = s->usage;
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__server_start(s->store, &opts, &started, err);
-    if (rc == 0 && ash__server_asks(started) && s->listen[ASH_SET_NATS] != NULL)
-        ash__cmd_warn(s->cmd, "users are for MongoDB's drivers and HTTP: NATS asks nobody");
+    if (rc == 0)
+        tell_who_is_asked(s, ash__server_asks(started));
     *server = started;
     return rc;
 }
@@ -124,6 +135,8 @@ static int start_nats(const ash_serving *s, const char *const *listen, size_t co
     opts.max_connections = s->max_connections;
     opts.stop_timeout_ms = s->stop_timeout_ms;
     int rc = ash__jetstream_new(s->store, &f->jetstream, err);
+    if (rc == 0)
+        ash__jetstream_tell(f->jetstream, s->audit);
     if (rc == 0)
         rc = ash__nats_server_start(ash__jetstream_service(), f->jetstream, &opts, &f->server, err);
     if (rc != 0) {
@@ -192,7 +205,8 @@ static int make_site(const ash_serving *s, http_face *f, ash_error *err)
          name != NULL && opts.host_count < ASH_SETTINGS_MAX_HOSTS;
          name = strtok_r(NULL, ",", &rest))
         hosts[opts.host_count++] = name;
-    ash_gate_options gate = {.always = s->auth, .attempts = s->attempts, .audit = s->audit};
+    ash_gate_options gate = {
+        .always = s->auth, .attempts = s->attempts, .usage = s->usage, .audit = s->audit};
     int rc = ash__gate_new(s->store, &gate, &f->gate, err);
     opts.gate = f->gate;
     if (rc == 0)

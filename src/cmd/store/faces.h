@@ -11,6 +11,7 @@
 #include "cmd/store/settings.h"
 #include "tls/tls.h"
 #include "user/attempts.h"
+#include "user/usage.h"
 
 enum { ASH_FACES = 3 };
 
@@ -34,6 +35,7 @@ typedef struct ash_serving {
     int32_t audit_keep;       /* 0: the default */
     ash_audit *audit;         /* of all faces (traces.h); or NULL */
     ash_attempts *attempts;   /* to sign in, at whichever of them */
+    ash_usage_table *usage;   /* what users take, likewise */
     int32_t max_connections;  /* 0: the default */
     int64_t stop_timeout_ms;  /* 0: the default */
     const char *http_root;    /* of the tree that HTTP shows at "/"; NULL: the endpoints below */

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cmd/kit/nearest.h"
 #include "cmd/store/settings_key.h"
 #include "http/site/site.h"
 
@@ -229,6 +230,23 @@ static void add_allowed(const char *section, ash_buffer *out)
     }
 }
 
+/* The one that was meant, wherever it stands; all of them only where none is near. */
+static void complain_of_unknown(reader *r, const char *name, size_t len)
+{
+    ash_nearest meant = ash__nearest_to(name, len);
+    ash_buffer allowed = ASH_BUFFER_INIT;
+    int shown = (int)(len < 80 ? len : 80);
+    for (int i = 0; i < ASH_SETTINGS; i++)
+        ash__nearest_try(&meant, ash__setting_key((ash_setting)i)->name);
+    add_allowed(r->section, &allowed);
+    if (meant.best != NULL)
+        (void)complain(r, "unknown key \"%.*s\"; did you mean %s?", shown, name, meant.best);
+    else
+        (void)complain(r, "unknown key \"%.*s\"; there are: %s", shown, name,
+                       ash__buffer_text(&allowed));
+    ash__buffer_release(&allowed);
+}
+
 /* ASH_SETTINGS, with a word about it, when there is none. */
 static ash_setting find_key(reader *r, const char *name, size_t len)
 {
@@ -246,11 +264,7 @@ static ash_setting find_key(reader *r, const char *name, size_t len)
     } else if (elsewhere != NULL) {
         (void)complain(r, "%s stands in [%s]", elsewhere->name, elsewhere->section);
     } else {
-        ash_buffer allowed = ASH_BUFFER_INIT;
-        add_allowed(r->section, &allowed);
-        (void)complain(r, "unknown key \"%.*s\"; there are: %s", (int)(len < 80 ? len : 80), name,
-                       ash__buffer_text(&allowed));
-        ash__buffer_release(&allowed);
+        complain_of_unknown(r, name, len);
     }
     return ASH_SETTINGS;
 }

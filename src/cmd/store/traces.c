@@ -21,6 +21,7 @@ static unsigned kinds_of(const char *filter)
 int ash__traces_open(ash_serving *serving, ash_error *err)
 {
     serving->attempts = ash__attempts_new();
+    serving->usage = ash__usage_table_new();
     if (serving->audit_path == NULL)
         return 0;
     ash_audit_options opts = {.path = serving->audit_path,
@@ -53,6 +54,8 @@ void ash__traces_close(ash_serving *serving)
 {
     ash__audit_close(serving->audit);
     ash__attempts_free(serving->attempts);
+    ash__usage_table_free(serving->usage);
     serving->audit = NULL;
     serving->attempts = NULL;
+    serving->usage = NULL;
 }

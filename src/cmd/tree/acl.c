@@ -79,6 +79,9 @@ static int set_lists(ash_cmd_tree_run *r, const char *path, ash_error *err)
         bson_destroy(&now);
         if (rc == 0 && from == NULL)
             warn_of_lost(r, path, &acl);
+        for (size_t i = 0; rc == 0 && i < ASH_ARRAY_LEN(rights); i++)
+            if (r->args->values[rights[i].option] != NULL)
+                ash__cmd_tree_check_names(r, r->args->values[rights[i].option]);
     }
     ash_tree_string_free(from);
     bson_destroy(&acl);

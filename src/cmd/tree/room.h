@@ -47,6 +47,7 @@ enum { ASH_CMD_TREE_FIRST_OPTION = 2 };
     X(undelete)                                                                                    \
     X(tag)                                                                                         \
     X(keep)                                                                                        \
+    X(quota)                                                                                       \
     X(prune)                                                                                       \
     X(gc)                                                                                          \
     X(acl)                                                                                         \
@@ -132,6 +133,11 @@ char *ash__cmd_tree_join(const char *folder, const char *name); /* the caller fr
 
 /* Of a path that nothing has now: what became of it, behind what err says.  Returns ASH_ENOTFOUND. */
 int ash__cmd_tree_say_gone(const ash_cmd_tree_run *r, const char *path, ash_error *err);
+
+/* ---- names of an access list (acl_names.c) ---- */
+
+/* Of "NAME,…", warns of users and roles that there are not; where the store has no users, of none. */
+void ash__cmd_tree_check_names(const ash_cmd_tree_run *r, const char *list);
 
 /* ---- bytes (get.c) ---- */
 

@@ -4,8 +4,6 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "cmd/kit/amount.h"
-#include "user/usage.h"
 
 #include <string.h>
 
@@ -28,26 +26,10 @@ static const ash_cmd_option add_options[] = {
                   "same as --db $external; roles without @ are of admin)"},
     {0, NULL, NULL, NULL}};
 
-enum { CONNECTIONS = ASH_CMD_USER_FIRST_OPTION, OPERATIONS, BYTES };
-static const ash_cmd_option limit_options[] = {
-    ASH_CMD_USER_OPTIONS,
-    [CONNECTIONS] = {0, "connections", "N", "at a time, or none for no limit"},
-    [OPERATIONS] = {0, "operations", "N", "a second, or none"},
-    [BYTES] = {0, "bytes", "SIZE", "a second, sent and received: 500k, 10M; or none"},
-    {0, NULL, NULL, NULL}};
-
-typedef struct run {
-    ash_cmd *cmd;
-    const ash_cmd_args *args;
-    ash_users users;
-    ash_user_id id;
-    char *password;
-} run;
-
 /* ---- roles ---- */
 
 /* The options as an array of {role, db}; a role's name has no @, a database's neither. */
-static int read_roles(const run *r, ash_builder *b, ash_error *err)
+static int read_roles(const ash_user_run *r, ash_builder *b, ash_error *err)
 {
     char index[12];
     uint32_t count = 0;
@@ -72,59 +54,20 @@ static int read_roles(const run *r, ash_builder *b, ash_error *err)
     return 0;
 }
 
-/* ---- one run ---- */
-
-typedef int (*user_work)(run *r, ash_error *err);
-
-/* NAME@DATABASE, as lists have it, could be meant for a name as well; so it has to be said. */
-static int check_name(const run *r, ash_error *err)
-{
-    const char *at = strrchr(r->id.name, '@');
-    if (at == NULL || r->args->values[ASH_CMD_USER_DB] != NULL || ash__user_is_external(&r->id))
-        return 0;
-    return ash__fail(err, ASH_EINVAL,
-                     "of which database is \"%.100s\"? `--db %.60s %.*s` is one of that database, "
-                     "`--db admin %.100s` one of that whole name",
-                     r->id.name, at + 1, (int)(at - r->id.name), r->id.name, r->id.name);
-}
-
-static int with_users(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, user_work work,
-                      ash_error *err)
-{
-    const char *db = args->values[ASH_CMD_USER_DB];
-    run r = {.cmd = cmd, .args = args};
-    r.id = (ash_user_id){&ash__user_kind, args->count > 0 ? args->words[0] : "",
-                         db != NULL ? db : "admin"};
-    /* Of a deployment they are its own, and its commands make them. */
-    char *folder = ash__cmd_need_folder(cmd,
-                                        "-s has to name a folder: on an address, users are made by "
-                                        "drivers (db.createUser)",
-                                        err);
-    if (folder == NULL)
-        return err->code;
-    ash__free(folder);
-    int rc = check_name(&r, err);
-    if (rc == 0)
-        rc = ash__users_init(&r.users, store, err);
-    if (rc == 0)
-        rc = work(&r, err);
-    ash__cmd_forget_password(r.password);
-    ash__users_release(&r.users);
-    return rc;
-}
+/* ---- one user ---- */
 
 /* By --external, or --db $external. */
-static int be_external(run *r, ash_error *err)
+static int be_external(ash_user_run *r, ash_error *err)
 {
     if (r->args->values[EXTERNAL] == NULL)
         return 0;
-    if (r->args->values[ASH_CMD_USER_DB] != NULL && !ash__user_is_external(&r->id))
+    if (ash__cmd_user_db(r->cmd, r->args) != NULL && !ash__user_is_external(&r->id))
         return ash__fail(err, ASH_EINVAL, "--external and --db do not go together");
     r->id.db = ASH_EXTERNAL_DB;
     return 0;
 }
 
-static int do_add(run *r, ash_error *err)
+static int do_add(ash_user_run *r, ash_error *err)
 {
     ash_builder roles = ASH_BUILDER_INIT;
     ash_doc list;
@@ -139,13 +82,15 @@ static int do_add(run *r, ash_error *err)
         change.password = r->password;
         rc = ash__user_create(&r->users, &r->id, &change, err);
     }
+    bool has_roles = rc == 0 && !ash__doc_is_empty(list);
     ash__builder_release(&roles);
     if (rc == 0)
-        ash__cmd_say(r->cmd, "added %s@%s", r->id.name, r->id.db);
+        ash__cmd_say(r->cmd, "added %s@%s%s", r->id.name, r->id.db,
+                     has_roles ? "" : ", who has no roles, and so may do nothing (user grant)");
     return rc;
 }
 
-static int do_passwd(run *r, ash_error *err)
+static int do_passwd(ash_user_run *r, ash_error *err)
 {
     bson_t doc;
     int rc = ash__user_find(&r->users, &r->id, &doc, err);
@@ -163,7 +108,7 @@ static int do_passwd(run *r, ash_error *err)
     return rc;
 }
 
-static int do_rm(run *r, ash_error *err)
+static int do_rm(ash_user_run *r, ash_error *err)
 {
     bool any = true;
     bson_t doc;
@@ -184,85 +129,76 @@ static int do_rm(run *r, ash_error *err)
     return rc;
 }
 
-static int change_roles(run *r, bool grant, ash_error *err)
+static bool has_role(ash_doc user, ash_doc wanted)
+{
+    ash_value roles = ash__doc_get(user, "roles");
+    if (roles.type != BSON_TYPE_ARRAY)
+        return false;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(roles)); ash__doc_iter_next(&it);) {
+        ash_doc role =
+            it.value.type == BSON_TYPE_DOCUMENT ? ash__value_doc(it.value) : ash__doc_empty;
+        if (strcmp(ash__doc_utf8(role, "role", ""), ash__doc_utf8(wanted, "role", "")) == 0 &&
+            strcmp(ash__doc_utf8(role, "db", ""), ash__doc_utf8(wanted, "db", "")) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The first of the roles that the user has, or has not; an empty one: there is none. */
+static ash_doc first_role(ash_doc user, ash_doc roles, bool has)
+{
+    for (ash_doc_iter it = ash__doc_iter(roles); ash__doc_iter_next(&it);)
+        if (has_role(user, ash__value_doc(it.value)) == has)
+            return ash__value_doc(it.value);
+    return ash__doc_empty;
+}
+
+/* What is not there cannot be taken; *news: there is something to give. */
+static int check_roles(ash_user_run *r, ash_doc roles, bool grant, bool *news, ash_error *err)
+{
+    bson_t doc;
+    if (ash__doc_is_empty(roles))
+        return ash__fail(err, ASH_EINVAL, "--role says which");
+    int rc = ash__user_find(&r->users, &r->id, &doc, err);
+    if (rc != 0)
+        return rc;
+    ash_doc other = first_role(ash__doc_from_bson(&doc), roles, false);
+    *news = !ash__doc_is_empty(other);
+    if (!grant && *news)
+        rc =
+            ash__fail(err, ASH_ENOTFOUND,
+                      "%.100s@%.63s has not the role %.100s@%.63s, and stays as it was", r->id.name,
+                      r->id.db, ash__doc_utf8(other, "role", "?"), ash__doc_utf8(other, "db", "?"));
+    bson_destroy(&doc);
+    return rc;
+}
+
+static int change_roles(ash_user_run *r, bool grant, ash_error *err)
 {
     ash_builder roles = ASH_BUILDER_INIT;
+    bool news = false;
     int rc = read_roles(r, &roles, err);
-    if (rc == 0 && ash__doc_is_empty(ash__builder_doc(&roles)))
-        rc = ash__fail(err, ASH_EINVAL, "--role says which");
+    if (rc == 0)
+        rc = check_roles(r, ash__builder_doc(&roles), grant, &news, err);
     if (rc == 0)
         rc = ash__user_grant(&r->users, &r->id, ash__builder_doc(&roles), grant, err);
     ash__builder_release(&roles);
     if (rc == 0)
         ash__cmd_say(r->cmd, "%s@%s %s", r->id.name, r->id.db,
-                     grant ? "has more roles" : "has fewer roles");
+                     !grant ? "has fewer roles"
+                     : news ? "has more roles"
+                            : "had all of that already");
     return rc;
 }
 
-static int do_grant(run *r, ash_error *err)
+static int do_grant(ash_user_run *r, ash_error *err)
 {
     return change_roles(r, true, err);
 }
 
-static int do_revoke(run *r, ash_error *err)
+static int do_revoke(ash_user_run *r, ash_error *err)
 {
     return change_roles(r, false, err);
-}
-
-/* ---- limits ---- */
-
-/* One that is not given stays; none is 0. */
-static int read_limit(const run *r, int option, int64_t *out, ash_error *err)
-{
-    const char *text = r->args->values[option];
-    double bytes;
-    if (text == NULL)
-        return 0;
-    if (strcmp(text, "none") == 0) {
-        *out = 0;
-        return 0;
-    }
-    if (option == BYTES && ash__amount_size(text, &bytes) && bytes >= 1 && bytes < 1e15) {
-        *out = (int64_t)bytes;
-        return 0;
-    }
-    if (option != BYTES && ash__amount_number(text, 1, 1000000000, out))
-        return 0;
-    return ash__fail(err, ASH_EINVAL, "--%s takes %s or none, not \"%.60s\"",
-                     limit_options[option].name,
-                     option == BYTES ? "a size such as 500k" : "a whole number", text);
-}
-
-static void say_limit(const run *r, const char *what, int64_t limit)
-{
-    if (limit > 0)
-        ash__cmd_say(r->cmd, "%s@%s: %lld %s", r->id.name, r->id.db, (long long)limit, what);
-    else
-        ash__cmd_say(r->cmd, "%s@%s: any number of %s", r->id.name, r->id.db, what);
-}
-
-static int do_limit(run *r, ash_error *err)
-{
-    ash_limits limits;
-    bson_t doc;
-    int rc = ash__user_find(&r->users, &r->id, &doc, err);
-    if (rc != 0)
-        return rc;
-    ash__limits_read(ash__doc_from_bson(&doc), &limits);
-    bson_destroy(&doc);
-    rc = read_limit(r, CONNECTIONS, &limits.connections, err);
-    if (rc == 0)
-        rc = read_limit(r, OPERATIONS, &limits.operations, err);
-    if (rc == 0)
-        rc = read_limit(r, BYTES, &limits.bytes, err);
-    if (rc == 0 && r->args->given_count > 0)
-        rc = ash__user_set_limits(&r->users, &r->id, &limits, err);
-    if (rc != 0)
-        return rc;
-    say_limit(r, "connections", limits.connections);
-    say_limit(r, "operations a second", limits.operations);
-    say_limit(r, "bytes a second", limits.bytes);
-    return 0;
 }
 
 /* ---- ls ---- */
@@ -311,12 +247,12 @@ static void print_user(const ash_cmd *cmd, ash_doc user)
     ash__free(db);
 }
 
-static int do_ls(run *r, ash_error *err)
+static int do_ls(ash_user_run *r, ash_error *err)
 {
     ash_cursor *cursor = NULL;
     ash_doc doc = ash__doc_empty;
     int rc =
-        ash__user_each(&r->users, &ash__user_kind, r->args->values[ASH_CMD_USER_DB], &cursor, err);
+        ash__user_each(&r->users, &ash__user_kind, ash__cmd_user_db(r->cmd, r->args), &cursor, err);
     while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
         print_user(r->cmd, doc);
     ash_cursor_free(cursor);
@@ -325,24 +261,12 @@ static int do_ls(run *r, ash_error *err)
 
 /* ---- the verbs ---- */
 
-#define VERB(word, how)                                                                            \
-    static int work_##word(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,               \
-                           ash_error *err)                                                         \
-    {                                                                                              \
-        return with_users(cmd, store, args, do_##word, err);                                       \
-    }                                                                                              \
-    static int run_##word(ash_cmd *cmd, const ash_cmd_args *args)                                  \
-    {                                                                                              \
-        return ash__cmd_with_store(cmd, how, args, work_##word);                                   \
-    }
-
-VERB(add, ASH_CMD_WRITE)
-VERB(ls, ASH_CMD_READ)
-VERB(rm, ASH_CMD_WRITE)
-VERB(passwd, ASH_CMD_WRITE)
-VERB(limit, ASH_CMD_WRITE)
-VERB(grant, ASH_CMD_WRITE)
-VERB(revoke, ASH_CMD_WRITE)
+ASH_USER_VERB(add, ASH_CMD_WRITE)
+ASH_USER_VERB(ls, ASH_CMD_READ)
+ASH_USER_VERB(rm, ASH_CMD_WRITE)
+ASH_USER_VERB(passwd, ASH_CMD_WRITE)
+ASH_USER_VERB(grant, ASH_CMD_WRITE)
+ASH_USER_VERB(revoke, ASH_CMD_WRITE)
 
 #define PASSWORD                                                                                   \
     "The password is typed twice, without being shown, or is a line of standard input; it is "     \
@@ -382,7 +306,9 @@ const ash_cmd_verb ash__cmd_user_rm = {
     .group = "serve",
     .synopsis = "[--db DATABASE] NAME",
     .summary = "remove a user",
-    .details = "Connections on which the user has signed in may do nothing from then on.",
+    .details =
+        "Connections on which the user has signed in may do nothing from then on, and its tokens "
+        "are of no use.",
     .options = plain_options,
     .min_words = 1,
     .max_words = 1,
@@ -402,28 +328,13 @@ const ash_cmd_verb ash__cmd_user_passwd = {
     .run = run_passwd,
 };
 
-const ash_cmd_verb ash__cmd_user_limit = {
-    .name = "user limit",
-    .group = "serve",
-    .synopsis = "[--db DATABASE] [--connections N] [--operations N] [--bytes SIZE] NAME",
-    .summary = "say how much of a server a user may have, or show it",
-    .details =
-        "A second's worth of operations and bytes may come at once; what goes beyond waits, up to "
-        "ten seconds, and is refused\n"
-        "then (code 462).  One connection too many is refused.  Limits hold for MongoDB's drivers, "
-        "at once.\n"
-        "Example: ashlar user limit ann --connections 20 --operations 500 --bytes 10M",
-    .options = limit_options,
-    .min_words = 1,
-    .max_words = 1,
-    .run = run_limit,
-};
-
 const ash_cmd_verb ash__cmd_user_grant = {
     .name = "user grant",
     .group = "serve",
     .synopsis = "[--db DATABASE] --role ROLE[@DATABASE]... NAME",
     .summary = "give a user more roles",
+    .details = "They count at once, also for who has signed in.\n"
+               "Example: ashlar user grant ann --role readWrite@files",
     .options = role_options,
     .min_words = 1,
     .max_words = 1,
@@ -435,6 +346,9 @@ const ash_cmd_verb ash__cmd_user_revoke = {
     .group = "serve",
     .synopsis = "[--db DATABASE] --role ROLE[@DATABASE]... NAME",
     .summary = "take roles from a user",
+    .details = "All of them, or, if one is not the user's, none; at once, also for who has signed "
+               "in.  `user ls` has them.\n"
+               "Example: ashlar user revoke ann --role readWrite@files",
     .options = role_options,
     .min_words = 1,
     .max_words = 1,

@@ -57,6 +57,8 @@ static void print_json(const ash_token *t, const char *text)
         BSON_APPEND_UTF8(&out, "path", t->path);
     if (text != NULL)
         BSON_APPEND_UTF8(&out, "token", text);
+    else
+        BSON_APPEND_BOOL(&out, "userIsGone", t->is_orphan);
     ash__cmd_emit(&out);
     bson_destroy(&out);
 }
@@ -84,8 +86,8 @@ static int show_one(void *ctx, const ash_token *t, ash_error *err)
     printf("%s  %s@%s", t->id, user, db);
     print_day("until ", t->expires_ms, "for ever");
     print_day("used ", t->used_ms, "never used");
-    printf("%s%s%s\n", t->read_only ? "  reads" : "", path != NULL ? "  " : "",
-           path != NULL ? path : "");
+    printf("%s%s%s%s\n", t->read_only ? "  reads" : "", path != NULL ? "  " : "",
+           path != NULL ? path : "", t->is_orphan ? "  of no use: its user was removed" : "");
     ash__cmd_keep_output_error();
     ash__free(user);
     ash__free(db);
@@ -165,7 +167,8 @@ static int check_usage(run *r)
 static int work(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
 {
     run r = {.cmd = cmd, .args = args};
-    r.db = args->values[ASH_CMD_USER_DB] != NULL ? args->values[ASH_CMD_USER_DB] : "admin";
+    r.db = ash__cmd_user_db(cmd, args);
+    r.db = r.db != NULL ? r.db : "admin";
     int rc = check_usage(&r);
     if (rc != 0)
         return rc;

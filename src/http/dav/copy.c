@@ -2,7 +2,9 @@
 /* COPY and MOVE.  A file that is copied onto a file is its new version; whatever else is in the way
  * goes to the trash, in the same commit. */
 #include "base/mem.h"
+#include "http/dav/below.h"
 #include "http/dav/dead.h"
+#include "http/dav/slow.h"
 #include "http/dav/upload.h"
 
 #include <string.h>
@@ -62,6 +64,22 @@ static bool check_source(copying *c)
                                  : "Depth of a COPY is 0 or infinity");
     c->alone = depth == 0;
     return !ash__answered(x);
+}
+
+/* What has a list of its own goes along with its folder: only where who asks could move it, too. */
+static bool check_members(copying *c)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_entry *closed = NULL;
+    if (!c->move || !ash_tree_entry_is_folder(c->source.entry))
+        return true;
+    if (ash__dav_find_closed(c->dav, c->x->op, c->from, ASH_TREE_READ | ASH_TREE_WRITE, &closed,
+                             &err) != 0)
+        ash__answer_error(c->x, &err);
+    else if (closed != NULL)
+        ash__answer_text(c->x, 403, "something in %s is not yours to move", c->from);
+    ash_tree_entry_free(closed);
+    return !ash__answered(c->x);
 }
 
 static bool check_target(copying *c)
@@ -164,6 +182,11 @@ static int replace_target(copying *c, ash_error *err)
     return rc == 0 ? transfer(c, c->x->op, err) : rc;
 }
 
+static bool is_folder(const ash_tree_entry *e)
+{
+    return e != NULL && ash_tree_entry_is_folder(e);
+}
+
 static void carry_out(copying *c)
 {
     ash_exchange *x = c->x;
@@ -188,6 +211,17 @@ static void carry_out(copying *c)
     ash__answer_empty(x, there != NULL ? 204 : 201);
 }
 
+static void carry_out_in_turn(copying *c)
+{
+    bool slow = is_folder(c->source.entry) || is_folder(c->target.entry);
+    if (slow && !ash__dav_slow_begin(c->x))
+        return;
+    if (check_members(c))
+        carry_out(c);
+    if (slow)
+        ash__dav_slow_end();
+}
+
 void ash__dav_copy(ash_dav *dav, ash_exchange *x, const char *path)
 {
     copying c = {.dav = dav, .x = x, .from = path, .move = strcmp(x->method, "MOVE") == 0};
@@ -195,7 +229,7 @@ void ash__dav_copy(ash_dav *dav, ash_exchange *x, const char *path)
     unsigned target = ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW | ASH_GUARD_OTHER;
     if (check_paths(&c) && ash__dav_guard(dav, x, path, source, &c.source) && check_source(&c) &&
         ash__dav_guard(dav, x, c.to, target, &c.target) && check_target(&c))
-        carry_out(&c);
+        carry_out_in_turn(&c);
     ash__dav_guard_release(&c.source);
     ash__dav_guard_release(&c.target);
     ash__free(c.to);

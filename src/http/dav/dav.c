@@ -49,7 +49,6 @@ void ash__dav_free(ash_dav *dav)
 
 void ash__dav_begin(ash_dav *dav, ash_exchange *x, const char *path)
 {
-    x->service = dav;
     for (size_t i = 0; i < ASH_ARRAY_LEN(methods); i++) {
         if (strcmp(x->method, methods[i].name) == 0) {
             methods[i].answer(dav, x, path);

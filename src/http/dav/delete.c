@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "http/dav/slow.h"
 #include "http/dav/upload.h"
 
 #include <string.h>
@@ -35,8 +36,12 @@ void ash__dav_delete(ash_dav *dav, ash_exchange *x, const char *path)
         else if (is_folder && ash__dav_depth(x, -1) != -1)
             ash__answer_text(x, 400,
                              "a folder is deleted with all that lies in it (Depth: infinity)");
-        else
+        else if (!is_folder)
             remove_entry(dav, x, path, &g);
+        else if (ash__dav_slow_begin(x)) {
+            remove_entry(dav, x, path, &g);
+            ash__dav_slow_end();
+        }
     }
     ash__dav_guard_release(&g);
 }

@@ -68,6 +68,12 @@ static bool holds(void *ctx, const ash_dav_condition *c)
     return yes;
 }
 
+/* A token can be read by whoever may read what is locked: it is a key for who took the lock alone. */
+static bool is_key(const guarding *g, const ash_dav_lock *lock)
+{
+    return ash__dav_if_submits(&g->asked, lock->token) && ash__dav_lock_is_of(lock, g->x->op);
+}
+
 /* ---- conditions of HTTP ---- */
 
 /* A file that LOCK made and nobody has written is there and is not: davfs2 asks for it to be absent,
@@ -78,8 +84,7 @@ static bool is_unwritten(const guarding *g, const ash_tree_entry *e)
         ash_tree_entry_length(e) != 0)
         return false;
     for (size_t i = 0; i < g->locks.count; i++)
-        if (strcmp(g->locks.items[i].path, g->path) == 0 &&
-            ash__dav_if_submits(&g->asked, g->locks.items[i].token))
+        if (strcmp(g->locks.items[i].path, g->path) == 0 && is_key(g, &g->locks.items[i]))
             return true;
     return false;
 }
@@ -144,11 +149,10 @@ static bool stands(const guarding *g, const ash_dav_lock *lock)
 /* Of several shared ones, one's token is enough. */
 static bool has_key(const guarding *g, const ash_dav_lock *lock)
 {
-    if (ash__dav_if_submits(&g->asked, lock->token))
+    if (is_key(g, lock))
         return true;
     for (size_t i = 0; lock->shared && i < g->locks.count; i++)
-        if (strcmp(g->locks.items[i].path, lock->path) == 0 &&
-            ash__dav_if_submits(&g->asked, g->locks.items[i].token))
+        if (strcmp(g->locks.items[i].path, lock->path) == 0 && is_key(g, &g->locks.items[i]))
             return true;
     return false;
 }
@@ -190,12 +194,40 @@ static bool is_of_members(const guarding *g)
     return strcmp(g->x->method, "DELETE") == 0;
 }
 
+/* The folder that a path lies in, by its name; false: it is the top. */
+static bool go_up(char *path)
+{
+    char *slash = strrchr(path, '/');
+    if (path[1] == '\0')
+        return false;
+    slash[slash == path] = '\0';
+    return true;
+}
+
+/* Who may not write what is there, or the folder of what is not, is refused by the tree, and is not
+ * told before that somebody has it locked: of what is hidden, that would say that it is there. */
+static bool is_in_vain(const guarding *g)
+{
+    const ash_op *op = g->x->op;
+    char *path = ash__strdup(g->path);
+    int rc = 0;
+    if (op != NULL)
+        do
+            rc = ash_tree_allows(g->dav->tree, path, op->principal, ASH_TREE_WRITE, NULL, NULL);
+        /* Below a file nothing is, either. */
+        while ((rc == ASH_ENOTFOUND || rc == ASH_EINVAL) && go_up(path));
+    ash__free(path);
+    return rc == ASH_EACCES;
+}
+
 static bool check_locks(guarding *g)
 {
     const ash_dav_lock *in_the_way = NULL;
     for (size_t i = 0; in_the_way == NULL && i < g->locks.count; i++)
         if (stands(g, &g->locks.items[i]) && !has_key(g, &g->locks.items[i]))
             in_the_way = &g->locks.items[i];
+    if (in_the_way != NULL && is_in_vain(g))
+        return true;
     if (in_the_way != NULL && is_of_members(g))
         answer_locked_members(g);
     else if (in_the_way != NULL)
@@ -213,7 +245,7 @@ static bool check_foreign(guarding *g, const ash_tree_entry *e)
                                           ash_tree_entry_is_folder(e)};
     if (ash__dav_locks_foreign(g->dav->locks, &place, &g->locks, &who, &err) != 0)
         ash__answer_error(g->x, &err);
-    else if (who != NULL)
+    else if (who != NULL && !is_in_vain(g))
         ash__answer_text(g->x, 423, "%s holds a lock on %s, its folder, or something in it", who,
                          g->path);
     ash__free(who);
@@ -246,8 +278,7 @@ static void set_fences(guarding *g, ash_dav_guard *out)
     fence_nobody(g, out->entry);
     fence_nobody(g, g->folder);
     for (size_t i = 0; i < g->locks.count; i++)
-        if (stands(g, &g->locks.items[i]) &&
-            ash__dav_if_submits(&g->asked, g->locks.items[i].token))
+        if (stands(g, &g->locks.items[i]) && is_key(g, &g->locks.items[i]))
             add_fence(g, ash__dav_locks_fence(NULL, &g->locks.items[i]));
     out->fence = g->fence_count > 0 ? g->fences : NULL;
 }

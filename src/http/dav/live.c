@@ -151,20 +151,43 @@ WRITER(supported_reports)
     return true;
 }
 
+/* Of the tightest quota above the folder, which counts what it has and what it may get together; else
+ * of the store and its disk. */
+static void read_room(const ash_dav_facts *f, const ash_tree_entry *e, int64_t *used,
+                      int64_t *available)
+{
+    ash_tree_quota q = ASH_TREE_QUOTA_INIT;
+    *used = f->used_bytes;
+    *available = f->free_bytes;
+    q.max_bytes = q.used_bytes = -1;
+    if (!f->has_quotas ||
+        ash_tree_get_quota(f->dav->tree, ash_tree_entry_path(e), NULL, &q, NULL, NULL) != 0 ||
+        q.max_bytes < 0 || q.used_bytes < 0)
+        return;
+    int64_t left = q.used_bytes < q.max_bytes ? q.max_bytes - q.used_bytes : 0;
+    *used = q.used_bytes;
+    if (*available < 0 || left < *available)
+        *available = left;
+}
+
 WRITER(quota_available)
 {
+    int64_t used, available;
     (void)path;
-    if (!ash_tree_entry_is_folder(e) || f->free_bytes < 0)
+    if (!ash_tree_entry_is_folder(e))
         return false;
-    return add_number(out, "D:quota-available-bytes", f->free_bytes);
+    read_room(f, e, &used, &available);
+    return available >= 0 && add_number(out, "D:quota-available-bytes", available);
 }
 
 WRITER(quota_used)
 {
+    int64_t used, available;
     (void)path;
-    if (!ash_tree_entry_is_folder(e) || f->used_bytes < 0)
+    if (!ash_tree_entry_is_folder(e))
         return false;
-    return add_number(out, "D:quota-used-bytes", f->used_bytes);
+    read_room(f, e, &used, &available);
+    return used >= 0 && add_number(out, "D:quota-used-bytes", used);
 }
 
 /* ---- what ownCloud's and Nextcloud's clients, and rclone, ask for ---- */
@@ -272,6 +295,8 @@ void ash__dav_facts_read_quota(ash_dav_facts *f)
     bson_t stats;
     ash_error err = ASH_ERROR_INIT;
     f->used_bytes = f->free_bytes = -1;
+    f->has_quotas = false;
+    (void)ash_tree_has_quotas(f->dav->tree, NULL, &f->has_quotas, NULL);
     if (ash_store_stats(f->dav->store, ash_store_default_db(f->dav->store), NULL, 1, NULL, &stats,
                         &err) != 0)
         return;

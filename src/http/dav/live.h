@@ -12,6 +12,7 @@ typedef struct ash_dav_facts {
     ash_dav *dav;
     const ash_dav_lock_set *locks;
     int64_t used_bytes, free_bytes; /* of the store; -1: not known */
+    bool has_quotas;                /* some of its folders have one */
 } ash_dav_facts;
 void ash__dav_facts_read_quota(ash_dav_facts *f);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
+#include "http/dav/below.h"
 #include "http/dav/guard.h"
 #include "http/dav/if.h"
 #include "http/dav/locks.h"
@@ -155,6 +156,16 @@ static void take_lock(ash_exchange *x, locking *k, ash_dav_lock *lock)
     ash__free(conflict);
 }
 
+/* Also where the folder is not to be seen: first of all, or another's lock on it would be told. */
+static bool has_folder(const locking *k)
+{
+    ash_tree_entry *folder = NULL;
+    bool there =
+        ash__dav_lookup_parent(k->dav, k->op, k->path, &folder, NULL) == 0 && folder != NULL;
+    ash_tree_entry_free(folder);
+    return there;
+}
+
 /* Makes nothing that could not be locked then; false: answered. */
 static bool make_place(ash_exchange *x, locking *k, const ash_dav_lock *lock)
 {
@@ -164,6 +175,8 @@ static bool make_place(ash_exchange *x, locking *k, const ash_dav_lock *lock)
         return true;
     if (x->target.is_folder)
         ash__answer_text(x, 409, "a folder that is not there cannot be locked");
+    else if (!has_folder(k))
+        ash__answer_text(x, 409, "the folder that %s would lie in is not there", k->path);
     else if (ash__dav_locks_ask(k->dav->locks, lock, k->path, &conflict, &err) != 0)
         answer_conflict(x, k->dav, conflict != NULL ? conflict : k->path, k->path, &err);
     else if (make_file(k, &err) != 0)
@@ -180,6 +193,47 @@ static bool may_lock(const locking *k)
            !ash__dav_allows(k->dav, k->op, k->path, ASH_TREE_READ);
 }
 
+/* ---- all that lies below ---- */
+
+/* RFC 4918 §9.10.3: which member keeps the folder from being locked; one that is not to be seen has
+ * no name. */
+static void answer_closed(ash_exchange *x, const locking *k, const ash_tree_entry *e)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    if (!ash__dav_allows(k->dav, k->op, ash_tree_entry_path(e), ASH_TREE_READ)) {
+        ash__answer_text(x, 403, "only who may write all that lies in %s may lock that, too",
+                         k->path);
+        return;
+    }
+    ash__buffer_append_text(&out, ASH_DAV_MULTISTATUS_BEGIN "<D:response><D:href>");
+    ash__dav_href(k->dav, &out, ash_tree_entry_path(e), ash_tree_entry_is_folder(e));
+    ash__buffer_append_text(&out, "</D:href>");
+    ash__dav_status(&out, 403);
+    ash__buffer_append_text(&out, "</D:response><D:response><D:href>");
+    ash__dav_href(k->dav, &out, k->path, true);
+    ash__buffer_append_text(&out, "</D:href>");
+    ash__dav_status(&out, 424);
+    ash__buffer_append_text(&out, "</D:response>" ASH_DAV_MULTISTATUS_END);
+    ash__answer_body(x, 207, ASH_DAV_XML_TYPE, out.data, out.len);
+    ash__buffer_release(&out);
+}
+
+/* A lock keeps out whom it covers: so it covers nothing that its holder may not write. */
+static bool may_lock_below(ash_exchange *x, const locking *k)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_entry *closed = NULL;
+    const ash_tree_entry *top = k->guard.entry;
+    if (k->op == NULL || !k->deep || top == NULL || !ash_tree_entry_is_folder(top))
+        return true;
+    if (ash__dav_find_closed(k->dav, k->op, k->path, ASH_TREE_WRITE, &closed, &err) != 0)
+        ash__answer_error(x, &err);
+    else if (closed != NULL)
+        answer_closed(x, k, closed);
+    ash_tree_entry_free(closed);
+    return x->status == 0;
+}
+
 static void lock_new(ash_exchange *x, locking *k, const ash_xml_node *root)
 {
     const ash_xml_node *scope = ash__xml_child(root, "DAV:", "lockscope");
@@ -188,6 +242,7 @@ static void lock_new(ash_exchange *x, locking *k, const ash_xml_node *root)
     ash_dav_lock lock = {0};
     bool exclusive = scope != NULL && ash__xml_child(scope, "DAV:", "exclusive") != NULL;
     lock.shared = !exclusive && scope != NULL && ash__xml_child(scope, "DAV:", "shared") != NULL;
+    lock.by = ash__dav_who(k->op);
     lock.owner = ash__strdup(owner != NULL && owner->inner != NULL ? owner->inner : "");
     if (type == NULL || ash__xml_child(type, "DAV:", "write") == NULL ||
         (!exclusive && !lock.shared))
@@ -196,7 +251,7 @@ static void lock_new(ash_exchange *x, locking *k, const ash_xml_node *root)
         ash__answer_text(x, 413, "the owner is too long");
     else if (!may_lock(k))
         ash__answer_text(x, 403, "only who may write %s may lock it", k->path);
-    else if (make_place(x, k, &lock))
+    else if (may_lock_below(x, k) && make_place(x, k, &lock))
         take_lock(x, k, &lock);
     ash__dav_lock_release(&lock);
 }
@@ -220,6 +275,8 @@ static void renew(ash_exchange *x, locking *k)
         ash__answer_text(x, 400, "LOCK without a body renews a lock, and needs its token in If");
     else if (lock == NULL)
         ash__answer_text(x, 412, "no lock of that token is on %s", k->path);
+    else if (!ash__dav_lock_is_of(lock, k->op))
+        ash__answer_text(x, 403, "another user has locked %s", k->path);
     else if (ash__dav_locks_renew(k->dav->locks, lock, k->seconds, &err) != 0)
         ash__answer_text(x, err.code == ASH_ELOST ? 412 : ash__status_of(err.code), "%s", err.text);
     else
@@ -292,6 +349,8 @@ void ash__dav_unlock(ash_dav *dav, ash_exchange *x, const char *path)
         ash__dav_answer_condition(x, 409, "lock-token-matches-request-uri", NULL);
     else if (!ash__dav_allows(dav, x->op, lock->path, ASH_TREE_WRITE))
         ash__answer_text(x, 403, "you may not change %s", lock->path);
+    else if (!ash__dav_lock_is_of(lock, x->op))
+        ash__answer_text(x, 403, "another user has locked %s", lock->path);
     else if (ash__dav_locks_drop(dav->locks, lock, &err) != 0)
         ash__answer_error(x, &err);
     else

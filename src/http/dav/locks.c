@@ -77,6 +77,7 @@ void ash__dav_lock_release(ash_dav_lock *lock)
 {
     ash__free(lock->path);
     ash__free(lock->owner);
+    ash__free(lock->by);
     if (lock->entry.value_type != BSON_TYPE_EOD)
         bson_value_destroy(&lock->entry);
     ash__lock_hand_free(&lock->hand);
@@ -99,6 +100,14 @@ bool ash__dav_lock_covers(const ash_dav_lock *lock, const char *path)
     return lock->deep && (len == 1 || (strncmp(path, lock->path, len) == 0 && path[len] == '/'));
 }
 
+bool ash__dav_lock_is_of(const ash_dav_lock *lock, const ash_op *op)
+{
+    char *who = ash__dav_who(op);
+    bool is_of = op == NULL || lock->by[0] == '\0' || strcmp(lock->by, who) == 0;
+    ash__free(who);
+    return is_of;
+}
+
 static void new_token(char out[ASH_DAV_TOKEN_BYTES])
 {
     uint8_t r[16];
@@ -117,9 +126,10 @@ static bson_t *document_of(const ash_dav_locks *l, const ash_dav_lock *lock)
         BCON_NEW("_id", BCON_UTF8(lock->token), "root", BCON_UTF8(ash_tree_root(l->tree)));
     BSON_APPEND_VALUE(doc, "entry", &lock->entry);
     BCON_APPEND(doc, "shared", BCON_BOOL(lock->shared), "deep", BCON_BOOL(lock->deep), "owner",
-                BCON_UTF8(lock->owner), "created", BCON_DATE_TIME(ash__clock_wall_ms()), "expires",
-                BCON_DATE_TIME(lock->expires_ms), "seconds", BCON_INT64(lock->seconds), "hand", "{",
-                "write", BCON_BOOL(lock->hand.write), "h", BCON_OID(&lock->hand.h), "writes",
+                BCON_UTF8(lock->owner), "by", BCON_UTF8(lock->by), "created",
+                BCON_DATE_TIME(ash__clock_wall_ms()), "expires", BCON_DATE_TIME(lock->expires_ms),
+                "seconds", BCON_INT64(lock->seconds), "hand", "{", "write",
+                BCON_BOOL(lock->hand.write), "h", BCON_OID(&lock->hand.h), "writes",
                 BCON_INT64(lock->hand.writes), "}");
     /* The lock document's id may be of any type. */
     BSON_APPEND_VALUE(doc, "lock", &lock->hand.doc_id);
@@ -325,6 +335,7 @@ static bool read_lock(const bson_t *doc, ash_dav_lock *out)
     snprintf(out->token, sizeof out->token, "%s", token);
     ash__free(token);
     out->owner = text_of(doc, "owner");
+    out->by = text_of(doc, "by");
     out->shared = flag_of(doc, "shared");
     out->deep = flag_of(doc, "deep");
     out->hand.write = !out->shared;

@@ -6,7 +6,7 @@
  * entry: so a client that has a file open and a program with ash_lock keep each other out, and
  * locks outlive the server.
  *
- * COLLECTION.webdav {_id: token, root, entry, shared, deep, owner, created, expires, seconds,
+ * COLLECTION.webdav {_id: token, root, entry, shared, deep, owner, by, created, expires, seconds,
  * hand: {write, h, writes}, lock: _id of the grant's document}; grants are on the entry's _id in COLLECTION.locks. */
 
 #include "http/dav/dav.h"
@@ -28,6 +28,7 @@ typedef struct ash_dav_lock {
     bson_value_t entry;
     bool shared, deep; /* deep: all below it, too (Depth: infinity) */
     char *owner;       /* XML that stands by itself, or "" */
+    char *by;          /* "DATABASE.NAME" of the user who took it; "" where nobody was asked */
     int64_t seconds, expires_ms;
     ash_lock_hand hand;
 } ash_dav_lock;
@@ -51,6 +52,10 @@ void ash__dav_lock_set_release(ash_dav_lock_set *set);
 /* Is the path locked by it, itself or as what lies below? */
 bool ash__dav_lock_covers(const ash_dav_lock *lock, const char *path);
 
+/* Did op's user take it (RFC 4918 §6.4)?  Where nobody is asked, nobody is told from another; so it
+ * is with locks that were taken then, which whoever has their token may use as long as they last. */
+bool ash__dav_lock_is_of(const ash_dav_lock *lock, const ash_op *op);
+
 /* Where the entry of an id is, folders with a '/' behind; yours.  NULL: nothing of this tree, or
  * nothing any more. */
 int ash__dav_locks_path(ash_dav_locks *l, const bson_value_t *id, char **out, ash_error *err);
@@ -59,7 +64,7 @@ int ash__dav_locks_path(ash_dav_locks *l, const bson_value_t *id, char **out, as
  * *conflict: its path, as by ash__dav_locks_path(); yours.  ASH_ENOSPC: there are too many. */
 int ash__dav_locks_ask(ash_dav_locks *l, const ash_dav_lock *lock, const char *path,
                        char **conflict, ash_error *err);
-/* What is asked for: owner, shared, deep, seconds. On success a token is in it, and the rest is
+/* What is asked for: owner, by, shared, deep, seconds. On success a token is in it, and the rest is
  * filled.  ASH_ELOCKED: as before, or a program's lock does; *conflict may be NULL then. */
 int ash__dav_locks_take(ash_dav_locks *l, const ash_tree_entry *entry, ash_dav_lock *lock,
                         char **conflict, ash_error *err);

@@ -44,6 +44,12 @@ ash_op ash__dav_op(const ash_exchange *x)
     return x->op != NULL ? *x->op : (ash_op)ASH_OP_INIT;
 }
 
+char *ash__dav_who(const ash_op *op)
+{
+    const ash_principal *p = op != NULL ? op->principal : NULL;
+    return p == NULL || p->user == NULL ? ash__strdup("") : ash__sprintf("%s.%s", p->db, p->user);
+}
+
 bool ash__dav_allows(ash_dav *dav, const ash_op *op, const char *path, unsigned rights)
 {
     return op == NULL || ash_tree_allows(dav->tree, path, op->principal, rights, NULL, NULL) == 0;

@@ -17,6 +17,8 @@ void ash__dav_validators(const ash_tree_entry *e, char etag[ASH_ETAG_BYTES], ash
 
 /* What calls for this request begin with: who asks. */
 ash_op ash__dav_op(const ash_exchange *x);
+/* "DATABASE.NAME" of op's user, yours; "" where nobody is asked, or nobody has a name. */
+char *ash__dav_who(const ash_op *op);
 /* By the tree's access lists; true where nobody is asked. */
 bool ash__dav_allows(ash_dav *dav, const ash_op *op, const char *path, unsigned rights);
 /* 0 and the entry, or NULL where nothing is there (an ancestor that is missing or a file, too), or

@@ -2,6 +2,9 @@
 #include "http/dav/upload.h"
 
 #include "base/mem.h"
+#include "base/server_codes.h"
+#include "http/dav/multistatus.h"
+#include "http/dav/xml.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,6 +15,19 @@
 static bool is_conditional(const ash_exchange *x)
 {
     return ash__condition_is_there(x->head) || ash__head_field(x->head, "If") != NULL;
+}
+
+/* RFC 4331 §6, and the sentence where Nextcloud's and ownCloud's clients look for one. */
+static void answer_over_quota(ash_exchange *x, const ash_error *err)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    ash__buffer_append_text(&out, ASH_DAV_XML_BEGIN
+                            "<D:error xmlns:D=\"DAV:\" xmlns:s=\"http://sabredav.org/ns\">"
+                            "<D:quota-not-exceeded/><s:message>");
+    ash__xml_text(&out, err->text);
+    ash__buffer_append_text(&out, "</s:message></D:error>\n");
+    ash__answer_body(x, 507, ASH_DAV_XML_TYPE, out.data, out.len);
+    ash__buffer_release(&out);
 }
 
 void ash__dav_answer_change(ash_exchange *x, const ash_error *err)
@@ -33,9 +49,40 @@ void ash__dav_answer_change(ash_exchange *x, const ash_error *err)
     case ASH_ENOTFOUND:
         ash__answer_text(x, 409, "%s", err->text);
         return;
+    case ASH_ENOSPC:
+        if (err->server_code == ASH_MONGO_LOCATION_QUOTA_EXCEEDED)
+            answer_over_quota(x, err);
+        else
+            ash__answer_error(x, err);
+        return;
     default:
         ash__answer_error(x, err);
     }
+}
+
+/* Small ones are told at their commit, which costs no more. */
+enum { ROOM_LOOK_BYTES = 1024 * 1024 };
+
+bool ash__dav_check_room(ash_dav *dav, ash_exchange *x, const char *path,
+                         const ash_tree_entry *there, int64_t bytes)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_quota q = ASH_TREE_QUOTA_INIT;
+    const char *slash = strrchr(path, '/');
+    if (bytes <= ROOM_LOOK_BYTES || slash == NULL)
+        return true;
+    char *folder =
+        slash == path ? ash__strdup("/") : ash__sprintf("%.*s", (int)(slash - path), path);
+    int rc = ash_tree_get_quota(dav->tree, folder, NULL, &q, NULL, NULL);
+    ash__free(folder);
+    int64_t more = bytes - (there != NULL ? ash_tree_entry_length(there) : 0);
+    if (rc != 0 || q.max_bytes < 0 || q.used_bytes < 0 || more <= 0 ||
+        (q.used_bytes <= q.max_bytes && more <= q.max_bytes - q.used_bytes))
+        return true; /* or the commit says what is wrong */
+    ash__fail_server(&err, ASH_ENOSPC, ASH_MONGO_LOCATION_QUOTA_EXCEEDED,
+                     "over quota: there is no room for %lld bytes more", (long long)more);
+    ash__dav_answer_change(x, &err);
+    return false;
 }
 
 /* ---- what a request says of its file ---- */
@@ -121,7 +168,7 @@ static bool count_in(ash_dav_upload *u, ash_exchange *x, int64_t bytes)
 bool ash__dav_upload_begin(ash_dav_upload *u, ash_exchange *x, int64_t bytes)
 {
     ash_error err = ASH_ERROR_INIT;
-    if (!count_in(u, x, bytes))
+    if (!ash__dav_check_room(u->dav, x, u->path, u->guard.entry, bytes) || !count_in(u, x, bytes))
         return false;
     if (ash_tree_open_writer(u->dav->tree, u->path, &u->opts, x->op, &u->writer, &err) == 0)
         return true;

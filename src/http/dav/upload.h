@@ -36,5 +36,9 @@ void ash__dav_upload_release(ash_dav_upload *u);
 /* The answer to a change that failed: conditions and locks that were met only in the commit are
  * told as if they had been met before. */
 void ash__dav_answer_change(ash_exchange *x, const ash_error *err);
+/* Do quotas leave room for a file of so many bytes (< 0: nobody knows)?  As of now, and only so that
+ * nobody sends them in vain.  there: what it would replace, or NULL.  false: x is answered. */
+bool ash__dav_check_room(ash_dav *dav, ash_exchange *x, const char *path,
+                         const ash_tree_entry *there, int64_t bytes);
 
 #endif

@@ -31,6 +31,9 @@ int ash__gate_new(ash_store *store, const ash_gate_options *opts, ash_gate **out
         g->own_attempts = ash__attempts_new();
     g->attempts = opts->attempts != NULL ? opts->attempts : g->own_attempts;
     g->audit = opts->audit;
+    if (opts->usage == NULL)
+        g->own_usage = ash__usage_table_new();
+    g->usage = opts->usage != NULL ? opts->usage : g->own_usage;
     g->last = &g->first;
     ash__random(g->secret, sizeof g->secret);
     ash__mutex_init(&g->lock, ASH_RANK_KEPT);
@@ -49,6 +52,7 @@ void ash__gate_free(ash_gate *g)
         ash__visitor_release(g->sessions[i].visitor);
     ash__users_release(&g->users);
     ash__attempts_free(g->own_attempts);
+    ash__usage_table_free(g->own_usage);
     OPENSSL_cleanse(g->secret, sizeof g->secret);
     ash__mutex_release(&g->lock);
     ash__free(g);
@@ -96,12 +100,19 @@ static void challenge(ash_exchange *x, const char *text)
     ash__answer_text(x, 401, "%s", text);
 }
 
+const char *ash__gate_why_not(const ash_exchange *x)
+{
+    const ash_coming *c = coming_of(x);
+    bool by_token = c != NULL && c->reads_only && !ash__method_is_safe(x->method);
+    return by_token ? "this token is for reading alone" : "your roles do not allow that";
+}
+
 void ash__gate_refuse(ash_exchange *x)
 {
     if (ash__gate_is_stranger(x))
         challenge(x, "this server asks who you are");
     else
-        ash__answer_text(x, 403, "your roles do not allow that");
+        ash__answer_text(x, 403, "%s", ash__gate_why_not(x));
 }
 
 /* ---- entering ---- */
@@ -113,6 +124,7 @@ static void dismiss(ash_exchange *x)
     ash_coming *c = x->visitor;
     x->user = x->user_db = NULL;
     ash__gate_leave_queue(c->gate, c);
+    ash__gate_pace_end(c);
     /* Who hangs up while it has to wait did not want to know whether it was right: or it tries
      * another one. */
     if (c->is_attempt && c->had_to_wait)
@@ -138,7 +150,14 @@ static bool come_in(ash_exchange *x, ash_coming *c, ash_visitor *v)
     x->op = &v->op;
     x->user = v->user;
     x->user_db = v->db;
-    return true;
+    x->decided = ash__gate_decided;
+    return ash__gate_pace(c);
+}
+
+void ash__gate_decided(ash_exchange *x)
+{
+    ash__gate_tell_request(x);
+    ash__gate_pace_answer(x);
 }
 
 /* What came of looking at a password or token.  What did not fit is nobody's to see, nor is whether
@@ -250,10 +269,13 @@ static bool enter_by_cookie(ash_gate *g, ash_exchange *x, ash_coming *c)
 
 bool ash__gate_enter(ash_gate *g, ash_exchange *x)
 {
+    ash_coming *c = x->visitor;
     x->is_put_off = false;
+    /* It was let in, and waited for its turn, or was put off by whom it came to. */
+    if (c != NULL && c->visitor != NULL)
+        return ash__gate_pace(c) && (ash__gate_is_stranger(x) || ash__gate_admits_still(g, x));
     if (g == NULL || !ash__gate_asks(g))
         return true;
-    ash_coming *c = x->visitor;
     if (c == NULL) {
         c = ash__new(ash_coming);
         c->gate = g;
@@ -287,27 +309,82 @@ ash_users *ash__gate_users(ash_gate *g)
     return &g->users;
 }
 
-bool ash__gate_stays(const ash_exchange *x)
+/* ---- what has changed since ---- */
+
+typedef enum since { SINCE_SAME, SINCE_MORE, SINCE_LESS, SINCE_GONE } since;
+
+static bool has_role(const bson_t *roles, const bson_iter_t *role)
 {
-    const ash_coming *c = coming_of(x);
+    bson_iter_t at;
+    bson_t one, other;
+    uint32_t len;
+    const uint8_t *data;
+    bson_iter_document(role, &len, &data);
+    bool good = bson_init_static(&one, data, len) && bson_iter_init(&at, roles);
+    while (good && bson_iter_next(&at)) {
+        bson_iter_document(&at, &len, &data);
+        if (bson_init_static(&other, data, len) && bson_equal(&one, &other))
+            return true;
+    }
+    return false;
+}
+
+static bool has_all(const ash_visitor *v, const ash_visitor *less)
+{
+    bson_iter_t at;
+    bool all = ash__privileges_cover(&v->privileges, &less->privileges) &&
+               bson_iter_init(&at, &less->roles);
+    while (all && bson_iter_next(&at))
+        all = has_role(&v->roles, &at);
+    return all;
+}
+
+/* Who cannot be looked up counts as gone. */
+static since look_again(const ash_coming *c, bool in_use)
+{
+    const ash_visitor *v = c->visitor;
     ash_visitor *now = NULL;
     ash_error err = ASH_ERROR_INIT;
-    if (c == NULL || c->visitor == NULL || c->visitor->user == NULL)
-        return c == NULL;
-    if (c->is_session && !ash__gate_session_lasts(c->gate, c))
-        return false;
-    if (c->is_token && !ash__token_lasts(&c->gate->users, c->token_id))
-        return false;
-    if (c->visitor->known_at == ash__users_changes())
-        return true;
-    int rc = c->is_token
-                 ? ash__visitor_find(&c->gate->users, c->visitor->user, c->visitor->db, &now, &err)
-                 : ash__visitor_renew(&c->gate->users, c->visitor, &now, &err);
-    bool stays = rc == 0 && bson_equal(&now->roles, &c->visitor->roles) &&
-                 memcmp(now->user_id, c->visitor->user_id, sizeof now->user_id) == 0;
+    if (v == NULL || v->user == NULL ||
+        (c->is_session && !ash__gate_session_lasts(c->gate, c, in_use)) ||
+        (c->is_token && !ash__token_lasts(&c->gate->users, c->token_id)))
+        return SINCE_GONE;
+    if (v->known_at == ash__users_changes())
+        return SINCE_SAME;
+    int rc = c->is_token ? ash__visitor_find(&c->gate->users, v->user, v->db, &now, &err)
+                         : ash__visitor_renew(&c->gate->users, v, &now, &err);
+    since what = SINCE_SAME;
+    if (rc != 0 || memcmp(now->user_id, v->user_id, sizeof now->user_id) != 0 ||
+        !ash__origins_admit(ash__doc_from_bson(&now->origins), c->x->remote, c->x->local))
+        what = SINCE_GONE;
+    else if (!has_all(now, v))
+        what = SINCE_LESS;
+    else if (!has_all(v, now))
+        what = SINCE_MORE;
     ash__visitor_release(now);
-    return stays;
+    return what;
 }
+
+bool ash__gate_stays(const ash_exchange *x)
+{
+    return x->visitor == NULL || look_again(coming_of(x), false) == SINCE_SAME;
+}
+
+bool ash__gate_admits_still(ash_gate *g, ash_exchange *x)
+{
+    since what = SINCE_SAME;
+    if (x->visitor != NULL)
+        what = look_again(coming_of(x), true);
+    else if (g != NULL && ash__gate_asks(g))
+        what = SINCE_GONE;
+    if (what == SINCE_GONE)
+        challenge(x, "this server does not know any more who you are: nothing was done");
+    else if (what == SINCE_LESS)
+        ash__answer_text(x, 403, "a right was taken from you meanwhile: nothing was done");
+    return x->status == 0;
+}
+
+/* ---- what it may ---- */
 
 bool ash__gate_is_stranger(const ash_exchange *x)
 {

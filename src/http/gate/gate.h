@@ -36,7 +36,8 @@ enum {
 typedef struct ash_gate_options {
     bool always;                   /* ask while there are no users, too */
     struct ash_attempts *attempts; /* of all doors (user/attempts.h), borrowed; NULL: its own */
-    struct ash_audit *audit;       /* that is told who signs in (audit/audit.h); or NULL */
+    struct ash_usage_table *usage; /* of all doors (user/usage.h), borrowed; NULL: its own */
+    struct ash_audit *audit;       /* that is told who does what (trace.h); or NULL */
 } ash_gate_options;
 
 /* *out is yours: ash__gate_free(), when no exchange is left.  The store must outlive it. */
@@ -47,7 +48,8 @@ void ash__gate_free(ash_gate *gate); /* NULL is fine */
 bool ash__gate_asks(ash_gate *gate);
 
 /* Finds out who asks, and sets x->op for the calls that are made for them: NULL where nobody is
- * asked.  false: x is answered (400, 401, 403, 500), or put off. */
+ * asked.  Whoever goes beyond their limits (user/usage.h) waits, or is refused with 429.
+ * false: x is answered (400, 401, 403, 429, 500), or put off. */
 bool ash__gate_enter(ash_gate *gate, ash_exchange *x);
 
 /* ---- of an exchange that has entered; may.h has what it may ---- */
@@ -60,9 +62,14 @@ const char *ash__gate_within(const ash_exchange *x);
 bool ash__gate_owns_tokens(const ash_exchange *x);
 /* For looking at users and their tokens; the gate's. */
 struct ash_users *ash__gate_users(ash_gate *gate);
-/* Is the user still there, with the roles and the password of when the exchange began?  For answers
- * that have no end. */
+/* Is the user still there, with the rights and the password of when the exchange began, and is its
+ * token, or session, good?  For answers that have no end. */
 bool ash__gate_stays(const ash_exchange *x);
+/* Why a user may not do that: a text. */
+const char *ash__gate_why_not(const ash_exchange *x);
+/* The same of a request whose body has come, which took its time; more rights than then are none the
+ * worse.  false: x is answered (401, 403).  gate: NULL asks nobody. */
+bool ash__gate_admits_still(ash_gate *gate, ash_exchange *x);
 /* Answers 401 to a stranger, and 403 to others. */
 void ash__gate_refuse(ash_exchange *x);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SECRET_BYTES = 32, TEXT_BYTES = 2 * SECRET_BYTES + 1, WAYS = 8 };
+enum { SECRET_BYTES = 32, TEXT_BYTES = 2 * SECRET_BYTES + 1, WAYS = 8, MAX_COOKIES = 8 };
 
 static const char plain_name[] = "ashlar", host_name[] = "__Host-ashlar";
 
@@ -27,26 +27,26 @@ static const char *cookie_name(const ash_exchange *x)
     return is_secure(x) ? host_name : plain_name;
 }
 
-/* The first cookie of that name; false: there is none that could be ours. */
-static bool read_cookie(const ash_exchange *x, char text[TEXT_BYTES])
+/* All cookies of that name that could be ours, as there may be others': what else is served under
+ * this host's name sets some, and the browser shows both. */
+static int read_cookies(const ash_exchange *x, char texts[MAX_COOKIES][TEXT_BYTES])
 {
     const char *name = cookie_name(x);
     size_t len = strlen(name);
     char *all = ash__head_join(x->head, "Cookie");
-    bool found = false;
-    for (const char *at = all; at != NULL && !found; at = strpbrk(at, ";,")) {
+    int count = 0;
+    for (const char *at = all; at != NULL && count < MAX_COOKIES; at = strpbrk(at, ";,")) {
         at += strspn(at, ";, ");
         if (strncmp(at, name, len) != 0 || at[len] != '=')
             continue;
         size_t digits = strspn(at + len + 1, "0123456789abcdef");
         if (digits != TEXT_BYTES - 1 || strchr("; ,", at[len + 1 + digits]) == NULL)
-            break;
-        memcpy(text, at + len + 1, digits);
-        text[digits] = '\0';
-        found = true;
+            continue;
+        memcpy(texts[count], at + len + 1, digits);
+        texts[count++][digits] = '\0';
     }
     ash__free(all);
-    return found;
+    return count;
 }
 
 static void set_cookie(ash_exchange *x, const char *value, bool gone)
@@ -78,15 +78,22 @@ static bool is_over(const ash_session *s, int64_t now)
     return now - s->seen_ms >= ASH_SESSION_IDLE_MS || now - s->begun_ms >= ASH_SESSION_MAX_MS;
 }
 
-/* NULL: there is none, or it is over. */
-static ash_session *find(ash_gate *g, const uint8_t *digest, int64_t now)
+/* It may be over. */
+static ash_session *find_any(ash_gate *g, const uint8_t *digest)
 {
     ash_session *ways = ways_of(g, digest);
     for (int i = 0; i < WAYS; i++)
         if (ways[i].visitor != NULL &&
             CRYPTO_memcmp(ways[i].digest, digest, sizeof ways[i].digest) == 0)
-            return is_over(&ways[i], now) ? NULL : &ways[i];
+            return &ways[i];
     return NULL;
+}
+
+/* NULL: there is none, or it is over. */
+static ash_session *find(ash_gate *g, const uint8_t *digest, int64_t now)
+{
+    ash_session *s = find_any(g, digest);
+    return s != NULL && !is_over(s, now) ? s : NULL;
 }
 
 /* In the place of one that is over, or was not used for longest; v is held. */
@@ -124,25 +131,52 @@ static void replace(ash_gate *g, const uint8_t *digest, ash_visitor *v)
 
 bool ash__gate_has_cookie(const ash_exchange *x)
 {
-    char text[TEXT_BYTES];
-    return read_cookie(x, text);
+    char texts[MAX_COOKIES][TEXT_BYTES];
+    return read_cookies(x, texts) > 0;
+}
+
+static bool is_same_user(const ash_visitor *a, const ash_visitor *b)
+{
+    return strcmp(a->user, b->user) == 0 && strcmp(a->db, b->db) == 0 &&
+           memcmp(a->user_id, b->user_id, sizeof a->user_id) == 0;
+}
+
+/* The session of one of the cookies.  Of two users' none counts: one was put there by somebody else,
+ * to have this one work in another's name. */
+static ash_visitor *find_session(ash_gate *g, const ash_exchange *x,
+                                 uint8_t digest[ASH_DIGEST_MAX_BYTES])
+{
+    char texts[MAX_COOKIES][TEXT_BYTES];
+    uint8_t one[ASH_DIGEST_MAX_BYTES];
+    ash_visitor *v = NULL;
+    bool two = false;
+    int count = read_cookies(x, texts);
+    int64_t now = ash__clock_ms();
+    for (int i = 0; i < count; i++) {
+        digest_of(texts[i], one);
+        ash__mutex_lock(&g->lock);
+        ash_session *s = find(g, one, now);
+        if (s != NULL && v == NULL) {
+            v = ash__visitor_hold(s->visitor);
+            s->seen_ms = now;
+            memcpy(digest, one, sizeof one);
+        } else if (s != NULL) {
+            two = two || !is_same_user(v, s->visitor);
+        }
+        ash__mutex_unlock(&g->lock);
+    }
+    if (two) {
+        ash__visitor_release(v);
+        v = NULL;
+    }
+    return v;
 }
 
 int ash__gate_check_session(ash_gate *g, ash_coming *c, ash_visitor **out, ash_error *err)
 {
     uint8_t digest[ASH_DIGEST_MAX_BYTES];
-    char text[TEXT_BYTES];
     ash_error what = ASH_ERROR_INIT;
-    if (!read_cookie(c->x, text))
-        return ASH_ENOTFOUND;
-    digest_of(text, digest);
-    ash__mutex_lock(&g->lock);
-    int64_t now = ash__clock_ms();
-    ash_session *s = find(g, digest, now);
-    ash_visitor *v = s != NULL ? ash__visitor_hold(s->visitor) : NULL;
-    if (s != NULL)
-        s->seen_ms = now;
-    ash__mutex_unlock(&g->lock);
+    ash_visitor *v = find_session(g, c->x, digest);
     if (v == NULL)
         return ASH_ENOTFOUND;
     int rc = 0;
@@ -160,12 +194,28 @@ int ash__gate_check_session(ash_gate *g, ash_coming *c, ash_visitor **out, ash_e
     return rc;
 }
 
-bool ash__gate_session_lasts(ash_gate *g, const ash_coming *c)
+bool ash__gate_session_lasts(ash_gate *g, const ash_coming *c, bool in_use)
 {
+    int64_t now = ash__clock_ms();
     ash__mutex_lock(&g->lock);
-    bool lasts = find(g, c->session, ash__clock_ms()) != NULL;
+    ash_session *s = find_any(g, c->session);
+    if (s != NULL && in_use && now - s->begun_ms < ASH_SESSION_MAX_MS)
+        s->seen_ms = now;
+    bool lasts = s != NULL && !is_over(s, now);
     ash__mutex_unlock(&g->lock);
     return lasts;
+}
+
+/* Of all cookies that came along. */
+static void end_sessions(ash_gate *g, const ash_exchange *x)
+{
+    char texts[MAX_COOKIES][TEXT_BYTES];
+    uint8_t digest[ASH_DIGEST_MAX_BYTES];
+    int count = read_cookies(x, texts);
+    for (int i = 0; i < count; i++) {
+        digest_of(texts[i], digest);
+        replace(g, digest, NULL);
+    }
 }
 
 int ash__gate_sign_in(ash_gate *g, ash_exchange *x, const char *name, const char *password,
@@ -187,6 +237,8 @@ int ash__gate_sign_in(ash_gate *g, ash_exchange *x, const char *name, const char
     ash__random(random, sizeof random);
     ash__hex(random, sizeof random, text);
     digest_of(text, digest);
+    /* Whose it was knows it no more, and could not end it. */
+    end_sessions(g, x);
     keep(g, digest, v);
     set_cookie(x, text, false);
     OPENSSL_cleanse(random, sizeof random);
@@ -197,11 +249,9 @@ int ash__gate_sign_in(ash_gate *g, ash_exchange *x, const char *name, const char
 
 void ash__gate_sign_out(ash_gate *g, ash_exchange *x)
 {
-    uint8_t digest[ASH_DIGEST_MAX_BYTES];
-    char text[TEXT_BYTES];
-    if (g != NULL && read_cookie(x, text)) {
-        digest_of(text, digest);
-        replace(g, digest, NULL);
+    if (g != NULL) {
+        ash__gate_tell_sign_out(g, x);
+        end_sessions(g, x);
     }
     set_cookie(x, "", true);
 }

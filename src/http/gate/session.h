@@ -6,7 +6,7 @@
  *
  * Its value is 256 random bits; they are kept in memory, as a digest, and a restart ends them.  A
  * session ends ASH_SESSION_IDLE_MS after its last request, ASH_SESSION_MAX_MS after it was begun,
- * when its user signs out, is removed, or has another password.  There are at most
+ * when its user signs out or in again, is removed, or has another password.  There are at most
  * ASH_SESSIONS; the one that was not used for longest makes room.
  *
  * Over TLS, here or in a proxy that says so (X-Forwarded-Proto), the cookie is __Host-ashlar, which
@@ -29,7 +29,7 @@ enum {
  * network are refused: ASH_EINVAL. */
 int ash__gate_sign_in(ash_gate *gate, ash_exchange *x, const char *name, const char *password,
                       ash_error *err);
-/* Ends the session of x, if it has one, and takes the cookie away. */
+/* Ends the sessions of x's cookies, and takes the cookie away. */
 void ash__gate_sign_out(ash_gate *gate, ash_exchange *x);
 /* The name of who came by a session; NULL: x did not. */
 const char *ash__gate_session_of(const ash_exchange *x);

@@ -71,6 +71,7 @@ int ash__visitor_find(ash_users *users, const char *user, const char *db, ash_vi
     v->principal.db = v->db;
     v->principal.roles = &v->roles;
     read_user_id(ash__doc_from_bson(&doc), v->user_id);
+    ash__limits_read(ash__doc_from_bson(&doc), &v->limits);
     bson_iter_t at;
     if (bson_iter_init_find(&at, &doc, "authenticationRestrictions"))
         bson_append_iter(&v->origins, NULL, 0, &at);

@@ -9,6 +9,7 @@
 #include "http/gate/session.h"
 #include "user/attempts.h"
 #include "user/tokens.h"
+#include "user/usage.h"
 #include "user/users.h"
 
 #include <stdatomic.h>
@@ -22,6 +23,7 @@ typedef struct ash_visitor {
     ash_scram_credential credential; /* that the password fitted */
     bson_t roles;   /* array of {role, db}, inherited ones too, of admin and the default database */
     bson_t origins; /* from where it may sign in: that part of its document */
+    ash_limits limits;
     ash_privileges privileges;
     ash_principal principal;
     ash_op op;
@@ -65,8 +67,12 @@ typedef struct ash_coming {
     char token_id[ASH_TOKEN_ID_BYTES]; /* of is_token */
     uint8_t session[32];               /* of is_session: the digest of its cookie */
     ash_attempt attempt;
-    int64_t due_ms;          /* before it is not judged (monotonic) */
-    struct ash_coming *next; /* gate->lock, as what follows */
+    int64_t due_ms;      /* before it is not judged (monotonic) */
+    ash_usage *usage;    /* of a user with limits; else NULL */
+    int64_t pace_due_ms; /* before it is not its turn (monotonic); 0: it is */
+    int64_t paid_bytes;  /* of the answer, by now */
+    int (*more)(ash_exchange *x, ash_buffer *out); /* of who answers */
+    struct ash_coming *next;                       /* gate->lock, as what follows */
     ash_exchange *x;
     bool waits, has_place;
 } ash_coming;
@@ -76,6 +82,7 @@ struct ash_gate {
     bool always;
     ash_attempts *attempts, *own_attempts; /* the latter: NULL, or the same */
     struct ash_audit *audit;               /* or NULL */
+    ash_usage_table *usage, *own_usage;    /* the latter: NULL, or the same */
     uint8_t secret[ASH_GATE_MARK_BYTES];
     _Atomic bool has_users;
     _Atomic uint64_t looked_at; /* ash__users_changes() when has_users was found; 0: never */
@@ -97,11 +104,23 @@ int ash__gate_check_token(ash_gate *gate, ash_coming *c, const char *name, const
  * mechanism: "PLAIN" (of SASL's, as Basic and the form are), or "token". */
 void ash__gate_tell(const ash_gate *g, const ash_exchange *x, const ash_attempt_name *who,
                     const char *mechanism, bool failed, int64_t besides);
+/* Before its session is ended. */
+void ash__gate_tell_sign_out(const ash_gate *g, const ash_exchange *x);
+/* Its end, of an exchange that has begun one (trace.h). */
+void ash__gate_tell_request(ash_exchange *x);
+/* pace.c: is it the user's turn?  false: x is put off, or answered (429). */
+bool ash__gate_pace(ash_coming *c);
+/* The answer is decided, and goes at the user's pace from now on. */
+void ash__gate_pace_answer(ash_exchange *x);
+void ash__gate_pace_end(ash_coming *c);
+/* gate.c: as x->decided. */
+void ash__gate_decided(ash_exchange *x);
 /* session.c: who has the exchange's cookie?  ASH_ENOTFOUND: nobody. */
 bool ash__gate_has_cookie(const ash_exchange *x);
 int ash__gate_check_session(ash_gate *gate, ash_coming *c, ash_visitor **out, ash_error *err);
-/* Is the session that let it in still one? */
-bool ash__gate_session_lasts(ash_gate *gate, const ash_coming *c);
+/* Is the session that let it in still one?  in_use: by a body that came until now, however long that
+ * took; not by who just waits for news. */
+bool ash__gate_session_lasts(ash_gate *gate, const ash_coming *c, bool in_use);
 /* The exchange is over: neither waits nor has a place. */
 void ash__gate_leave_queue(ash_gate *gate, ash_coming *c);
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "http/gate/gate.h"
+#include "http/gate/trace.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -195,6 +196,8 @@ static char *tidy(char *path)
 static bool find_path(ash_api_call *c)
 {
     c->url_path = tidy(ash__api_text(c, "path"));
+    if (c->url_path != NULL)
+        ash__trace_path(c->x, c->url_path, "");
     if (c->url_path == NULL || !is_clean(c->url_path))
         ash__api_refuse(c, 400, "EINVAL", "`path` is needed: \"/a/b\"");
     else if (ash__site_is_reserved(c->url_path))
@@ -228,6 +231,7 @@ char *ash__api_other_path(ash_api_call *c, const char *name)
     const char *in_tree = NULL;
     char *path = tidy(ash__api_text(c, name));
     char *found = NULL;
+    ash__trace_text(c->x, name, path);
     if (path == NULL || !is_clean(path))
         ash__api_refuse(c, 400, "EINVAL", "`%s` is needed: \"/a/b\"", name);
     else if (ash__site_is_reserved(path))
@@ -249,7 +253,7 @@ static void run(ash_site *site, ash_exchange *x, const ash_api_verb *verb, const
     ash_api_call c = {.site = site, .x = x, .body = body};
     if (ash__api_check(&c) && (!verb->needs_path || find_path(&c)))
         verb->run(&c);
-    if (x->status == 0) {
+    if (x->status == 0 && !x->is_put_off) {
         ash__buffer_append_byte(&c.out, '\n');
         ash__answer_field(x, "Cache-Control", "no-store");
         ash__answer_body(x, 200, "application/json", c.out.data, c.out.len);
@@ -330,12 +334,31 @@ static const ash_api_verb *find(const char *name)
     return NULL;
 }
 
+unsigned ash__site_api_kind(const char *name)
+{
+    const ash_api_verb *verb = find(name);
+    if (verb == NULL)
+        return 0;
+    if (verb->need == ASH_SITE_NEEDS_SHARE || verb->need == ASH_SITE_NEEDS_UNSHARE)
+        return ASH_AUDIT_USERS;
+    return verb->is_post ? ASH_AUDIT_WRITES : ASH_AUDIT_READS;
+}
+
+static void name_call(ash_exchange *x, const ash_api_verb *verb)
+{
+    char *name = ash__sprintf("tree/%s", verb->name);
+    ash__trace_command(x, name);
+    ash__free(name);
+}
+
 void ash__site_api(ash_site *site, ash_exchange *x, const char *rest)
 {
     ash_api_call c = {.x = x};
     const ash_api_verb *verb = rest[0] == '/' ? find(rest + 1) : NULL;
     bool is_post = strcmp(x->method, "POST") == 0;
     bool is_get = strcmp(x->method, "GET") == 0 || x->is_head;
+    if (verb != NULL)
+        name_call(x, verb);
     if (verb == NULL) {
         ash__api_refuse(&c, 404, "ENOTFOUND", "the API has no such call");
     } else if (verb->is_post ? !is_post : !is_get) {
@@ -344,7 +367,7 @@ void ash__site_api(ash_site *site, ash_exchange *x, const char *rest)
     } else if (ash__gate_within(x) != NULL && verb->reaches) {
         ash__api_refuse(&c, 403, "EACCES", "that is not done by a token for one place");
     } else if (!ash__site_may(site, x, verb->need)) {
-        ash__api_refuse(&c, 403, "EACCES", "your roles do not allow that");
+        ash__api_refuse(&c, 403, "EACCES", "%s", ash__gate_why_not(x));
     } else if (verb->is_post) {
         begin_post(site, x, verb);
     } else {

@@ -2,8 +2,11 @@
 /* Calls that change something.  Locks stand in their way as they do in WebDAV's. */
 #include "base/mem.h"
 #include "http/date.h"
+#include "http/dav/below.h"
 #include "http/dav/guard.h"
 #include "http/dav/holders.h"
+#include "http/dav/slow.h"
+#include "http/gate/trace.h"
 #include "http/site/api.h"
 
 #include <string.h>
@@ -54,25 +57,59 @@ static void run_mkdir(ash_api_call *c)
     ash__dav_guard_release(&g);
 }
 
+/* As MOVE has it. */
+static bool check_members(ash_api_call *c, const ash_tree_entry *folder)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_entry *closed = NULL;
+    if (folder == NULL || !ash_tree_entry_is_folder(folder))
+        return true;
+    if (ash__dav_find_closed(c->mount->dav, c->x->op, c->path, ASH_TREE_READ | ASH_TREE_WRITE,
+                             &closed, &err) != 0)
+        ash__api_fail(c, &err);
+    else if (closed != NULL)
+        ash__api_refuse(c, 403, "EACCES", "something in %.300s is not yours to move", c->url_path);
+    ash_tree_entry_free(closed);
+    return c->x->status == 0;
+}
+
+static void do_transfer(ash_api_call *c, bool move, const char *to,
+                        const ash_tree_change_options *o, ash_dav_guard *from)
+{
+    ash_tree_entry *e = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    if (move && !check_members(c, from->entry))
+        return;
+    int rc = move ? ash_tree_move(c->mount->tree, c->path, to, o, c->x->op, &e, &err)
+                  : ash_tree_copy(c->mount->tree, c->path, NULL, to, o, c->x->op, &e, &err);
+    if (rc == 0 && move)
+        ash__dav_locks_gone(from);
+    answer_entry(c, rc, e, &err);
+}
+
+/* Of what may be a folder; false: put off. */
+static bool begin_slow(ash_api_call *c, const ash_tree_entry *e, bool *slow)
+{
+    *slow = e != NULL && ash_tree_entry_is_folder(e) && ash__dav_slow_begin(c->x);
+    return !c->x->is_put_off;
+}
+
 static void transfer(ash_api_call *c, bool move, const char *to)
 {
     unsigned all = ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW;
     ash_dav_guard from = {0}, there = {0};
     ash_tree_change_options o, other;
-    ash_tree_entry *e = NULL;
-    ash_error err = ASH_ERROR_INIT;
+    bool slow = false;
     if (guard(c, c->path, move ? all : ASH_GUARD_READ, &from, &o) &&
-        guard(c, to, all | ASH_GUARD_OTHER, &there, &other)) {
+        guard(c, to, all | ASH_GUARD_OTHER, &there, &other) && begin_slow(c, from.entry, &slow)) {
         o.replace = ash__api_flag(c, "replace");
         o.make_folders = ash__api_flag(c, "make_folders");
         o.recursive = true;
         o.fence = move ? ash__dav_guard_fences(&from, &there) : other.fence;
-        int rc = move ? ash_tree_move(c->mount->tree, c->path, to, &o, c->x->op, &e, &err)
-                      : ash_tree_copy(c->mount->tree, c->path, NULL, to, &o, c->x->op, &e, &err);
-        if (rc == 0 && move)
-            ash__dav_locks_gone(&from);
-        answer_entry(c, rc, e, &err);
+        do_transfer(c, move, to, &o, &from);
     }
+    if (slow)
+        ash__dav_slow_end();
     ash__dav_guard_release(&from);
     ash__dav_guard_release(&there);
 }
@@ -98,7 +135,9 @@ static void run_delete(ash_api_call *c)
     ash_dav_guard g = {0};
     ash_tree_change_options o;
     ash_error err = ASH_ERROR_INIT;
-    if (guard(c, c->path, ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW, &g, &o)) {
+    bool slow = false;
+    if (guard(c, c->path, ASH_GUARD_BYTES | ASH_GUARD_NAME | ASH_GUARD_BELOW, &g, &o) &&
+        begin_slow(c, g.entry, &slow)) {
         o.recursive = ash__api_flag(c, "recursive");
         if (ash_tree_remove(c->mount->tree, c->path, &o, c->x->op, &err) != 0) {
             ash__api_fail(c, &err);
@@ -107,6 +146,8 @@ static void run_delete(ash_api_call *c)
             ash__api_entry(&c->out, c->mount, g.entry);
         }
     }
+    if (slow)
+        ash__dav_slow_end();
     ash__dav_guard_release(&g);
 }
 
@@ -117,14 +158,18 @@ static void undelete(ash_api_call *c, const bson_value_t *id, const char *to)
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_entry *gone = NULL, *e = NULL;
     ash_error err = ASH_ERROR_INIT;
+    bool slow = false;
     if (ash_tree_get_by_id(c->mount->tree, id, 0, NULL, &gone, &err) != 0)
         ash__api_fail(c, &err);
     else if (!ash_tree_entry_has_path(gone))
         ash__api_refuse(c, 404, "ENOTFOUND", "this tree has no entry of that id");
-    else if (guard(c, to != NULL ? to : ash_tree_entry_path(gone), ASH_GUARD_NAME, &g, &o)) {
+    else if (guard(c, to != NULL ? to : ash_tree_entry_path(gone), ASH_GUARD_NAME, &g, &o) &&
+             begin_slow(c, gone, &slow)) {
         int rc = ash_tree_undelete(c->mount->tree, id, to, &o, c->x->op, &e, &err);
         answer_entry(c, rc, e, &err);
     }
+    if (slow)
+        ash__dav_slow_end();
     ash__dav_guard_release(&g);
     ash_tree_entry_free(gone);
 }
@@ -134,6 +179,7 @@ static void run_undelete(ash_api_call *c)
     char *text = ash__api_text(c, "id"), *to = NULL;
     bson_value_t id = {.value_type = BSON_TYPE_OID};
     bson_iter_t at;
+    ash__trace_text(c->x, "id", text);
     bool has_to = c->body != NULL && bson_iter_init_find(&at, c->body, "to");
     if (text == NULL || !bson_oid_is_valid(text, strlen(text)))
         ash__api_refuse(c, 400, "EINVAL",
@@ -154,7 +200,10 @@ static void restore_folder(ash_api_call *c, int64_t at_ms)
     ash_error err = ASH_ERROR_INIT;
     o.at_ms = at_ms;
     o.dry_run = ash__api_flag(c, "dry_run");
+    if (!ash__dav_slow_begin(c->x))
+        return;
     int rc = ash_tree_restore_folder(c->mount->tree, c->path, &o, c->x->op, &r, &err);
+    ash__dav_slow_end();
     if (rc != 0 && rc != ASH_EPARTIAL) {
         ash__api_fail(c, &err);
         return;
@@ -178,6 +227,7 @@ static void run_restore(ash_api_call *c)
     int64_t at_ms = 0;
     char *at = ash__api_text(c, "at");
     int64_t version = ash__api_number(c, "version", 0);
+    ash__trace_text(c->x, "at", at);
     if ((at == NULL) == (version == 0) || (at != NULL && !ash__date_parse_iso(at, &at_ms)))
         ash__api_refuse(c, 400, "EINVAL",
                         "either `version` is needed, or `at`, a time such as 2026-01-31T12:00:00Z");
@@ -201,6 +251,7 @@ static void run_tag(ash_api_call *c)
     ash_tree_when when = ASH_TREE_WHEN_INIT;
     ash_error err = ASH_ERROR_INIT;
     when.version = (int32_t)ash__api_number(c, "version", 0);
+    ash__trace_text(c->x, "tag", tag);
     if (tag == NULL) {
         ash__api_refuse(c, 400, "EINVAL", "`tag` is needed");
         return;

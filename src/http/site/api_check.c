@@ -23,6 +23,8 @@ static const struct parameter {
     {"q", TEXT, TEXT},
     {"after", TEXT, TEXT},
     {"limit", COUNT, COUNT},
+    {"max_bytes", COUNT, COUNT},
+    {"max_files", COUNT, COUNT},
     {"version", VERSION, VERSION},
     {"if_version", VERSION, VERSION},
     {"from", VERSION, VERSION},

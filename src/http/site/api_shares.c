@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/date.h"
+#include "http/gate/trace.h"
 #include "http/site/api.h"
 
 #include <string.h>
@@ -21,6 +22,23 @@ static bool read_end(ash_api_call *c, int64_t *ms)
     if (!good)
         ash__api_refuse(c, 400, "EINVAL",
                         "`expires` is \"never\", or a time to come such as 2026-01-31T12:00:00Z");
+    return good;
+}
+
+/* Of an upload; 0 is no bound. */
+static bool read_bounds(ash_api_call *c, ash_share *share)
+{
+    bson_iter_t at;
+    bool any = bson_iter_init_find(&at, c->body, "max_bytes") ||
+               bson_iter_init_find(&at, c->body, "max_files");
+    share->max_bytes = ash__api_number(c, "max_bytes", ASH_SHARE_DEFAULT_BYTES);
+    share->max_files = ash__api_number(c, "max_files", ASH_SHARE_DEFAULT_FILES);
+    bool good = share->upload ? share->max_bytes >= 0 && share->max_bytes <= ASH_SHARE_MAX_BYTES &&
+                                    share->max_files >= 0 && share->max_files <= INT32_MAX
+                              : !any;
+    if (!good)
+        ash__api_refuse(c, 400, "EINVAL",
+                        "`max_bytes` and `max_files` are of an upload, and 0 for no bound");
     return good;
 }
 
@@ -49,6 +67,12 @@ static void add_share(ash_api_call *c, const ash_site_mount *m, const ash_share 
     ash__json_add_time(&c->out, "expires", share->expires_ms);
     if (share->by != NULL && share->by[0] != '\0')
         ash__json_add_text(&c->out, "by", share->by);
+    if (share->upload) {
+        ash__json_add_int(&c->out, "maxBytes", share->max_bytes);
+        ash__json_add_int(&c->out, "usedBytes", share->used_bytes);
+        ash__json_add_int(&c->out, "maxFiles", share->max_files);
+        ash__json_add_int(&c->out, "usedFiles", share->used_files);
+    }
     ash__free(path);
 }
 
@@ -82,6 +106,15 @@ static bool may_lend(ash_api_call *c, const ash_share *share, const ash_tree_ent
            (count(c, NULL, &all) == 0 && count(c, c->x->op, &seen) == 0 && all == seen);
 }
 
+/* Which link it is, and never the link. */
+static void note(ash_api_call *c, const ash_share *share)
+{
+    char id[25];
+    bson_oid_to_string(&share->id, id);
+    ash__trace_text(c->x, "id", id);
+    ash__trace_text(c->x, "right", share->upload ? "upload" : "read");
+}
+
 static void make(ash_api_call *c, ash_share *share)
 {
     char token[ASH_SHARE_TOKEN_BYTES];
@@ -100,6 +133,7 @@ static void make(ash_api_call *c, ash_share *share)
         ash__api_fail(c, &err);
     } else if (c->x->status == 0) {
         char *url = ash__sprintf(ASH_SHARE_URL "%s", token);
+        note(c, share);
         ash__buffer_append_byte(&c->out, '{');
         add_share(c, c->mount, share, e);
         ash__json_add_text(&c->out, "url", url);
@@ -109,15 +143,38 @@ static void make(ash_api_call *c, ash_share *share)
     ash_tree_entry_free(e);
 }
 
+/* As versions have it (ash_tree_entry_changed_by). */
+static char *name_of(const ash_principal *who)
+{
+    return who->db == NULL || strcmp(who->db, "admin") == 0
+               ? ash__strdup(who->user)
+               : ash__sprintf("%s@%s", who->user, who->db);
+}
+
 static void run_share(ash_api_call *c)
 {
     ash_share share = {0};
     share.root = ash__strdup(ash_tree_root(c->mount->tree));
     if (c->x->op != NULL && c->x->op->principal->user != NULL)
-        share.by = ash__strdup(c->x->op->principal->user);
-    if (read_right(c, &share.upload) && read_end(c, &share.expires_ms))
+        share.by = name_of(c->x->op->principal);
+    if (read_right(c, &share.upload) && read_end(c, &share.expires_ms) && read_bounds(c, &share))
         make(c, &share);
     ash__share_release(&share);
+}
+
+/* *e: what is shared, yours; NULL where it is gone.  ASH_ENOTFOUND: the user may not know of it. */
+static int look_at(const ash_site_mount *m, const ash_op *op, const ash_share *share,
+                   ash_tree_entry **e, ash_error *err)
+{
+    *e = NULL;
+    int rc = ash__share_entry(share, m->tree, e, err);
+    if (rc != 0 && (rc != ASH_ENOTFOUND || op != NULL))
+        return rc;
+    if (op == NULL || ash__dav_allows(m->dav, op, ash_tree_entry_path(*e), ASH_TREE_READ))
+        return 0;
+    ash_tree_entry_free(*e);
+    *e = NULL;
+    return ash__fail(err, ASH_ENOTFOUND, "there is no such share");
 }
 
 static int list_one(void *ctx, const ash_share *share, ash_error *err)
@@ -126,15 +183,9 @@ static int list_one(void *ctx, const ash_share *share, ash_error *err)
     ash_tree_entry *e = NULL;
     if (strcmp(share->root, c->mount->root) != 0)
         return 0;
-    int rc = ash__share_entry(share, c->mount->tree, &e, err);
-    if (rc != 0 && rc != ASH_ENOTFOUND)
-        return rc;
-    if (c->x->op != NULL &&
-        (e == NULL ||
-         !ash__dav_allows(c->mount->dav, c->x->op, ash_tree_entry_path(e), ASH_TREE_READ))) {
-        ash_tree_entry_free(e);
-        return 0;
-    }
+    int rc = look_at(c->mount, c->x->op, share, &e, err);
+    if (rc != 0)
+        return rc == ASH_ENOTFOUND ? 0 : rc;
     ash__json_comma(&c->out);
     ash__buffer_append_byte(&c->out, '{');
     add_share(c, c->mount, share, e);
@@ -153,13 +204,47 @@ static void run_shares(ash_api_call *c)
         ash__buffer_append_text(&c->out, "]}");
 }
 
+typedef struct sought {
+    const ash_api_call *c;
+    const char *id;
+    bool found;
+} sought;
+
+static int find_one(void *ctx, const ash_share *share, ash_error *err)
+{
+    sought *s = ctx;
+    const ash_site *site = s->c->site;
+    ash_tree_entry *e = NULL;
+    char id[25];
+    bson_oid_to_string(&share->id, id);
+    for (size_t i = 0; strcmp(id, s->id) == 0 && i < site->mount_count; i++)
+        if (strcmp(share->root, site->mounts[i].root) == 0 &&
+            look_at(&site->mounts[i], s->c->x->op, share, &e, err) == 0)
+            s->found = true;
+    ash_tree_entry_free(e);
+    return 0;
+}
+
+/* A link to what the user may not see is not there; who has the link itself knows of it. */
+static int check_known(const ash_api_call *c, const char *id, ash_error *err)
+{
+    sought s = {c, id, false};
+    if (c->x->op == NULL || ash__share_is_token(id))
+        return 0;
+    int rc = ash__share_each(c->site->shares, find_one, &s, err);
+    return rc == 0 && !s.found ? ash__fail(err, ASH_ENOTFOUND, "there is no such share") : rc;
+}
+
 static void run_unshare(ash_api_call *c)
 {
     ash_error err = ASH_ERROR_INIT;
     char *id = ash__api_text(c, "id");
+    /* Who shows the link itself instead is not told with it. */
+    if (id != NULL && bson_oid_is_valid(id, strlen(id)))
+        ash__trace_text(c->x, "id", id);
     if (id == NULL)
         ash__api_refuse(c, 400, "EINVAL", "`id` is needed: of something that `shares` lists");
-    else if (ash__share_remove(c->site->shares, id, &err) != 0)
+    else if (check_known(c, id, &err) != 0 || ash__share_remove(c->site->shares, id, &err) != 0)
         ash__api_fail(c, &err);
     else
         ash__buffer_append_text(&c->out, "{\"removed\":1}");

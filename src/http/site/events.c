@@ -85,7 +85,7 @@ static bool may_look_into(const hub *h, const ash_op *op, const char *path)
 static bool may_know(const hub *h, const feed *f, const ash_tree_event *e)
 {
     const ash_op *op = f->x->op;
-    return op == NULL || e == NULL || may_look_into(h, op, e->path) ||
+    return op == NULL || may_look_into(h, op, e->path) ||
            (e->from != NULL && may_look_into(h, op, e->from));
 }
 
@@ -100,20 +100,55 @@ static bool may_see(const hub *h, const feed *f, const ash_tree_event *e)
                           (e->from == NULL || may_look_into(h, op, e->from)));
 }
 
+static bool is_within(const hub *h, const feed *f, const char *path)
+{
+    char *url = ash__sprintf("%s%s", h->mount->prefix, path);
+    bool within = ash__site_is_within(f->x, url);
+    ash__free(url);
+    return within;
+}
+
+/* What comes from, or goes to, a place that a token is not for, comes from nowhere, or is gone. */
+static ash_tree_event as_seen_by(const hub *h, const feed *f, const ash_tree_event *e)
+{
+    ash_tree_event seen = *e;
+    if (e->from == NULL)
+        return seen;
+    if (!is_within(h, f, e->path)) {
+        seen.kind = ASH_TREE_DELETED;
+        seen.path = e->from;
+        seen.from = NULL;
+    } else if (!is_within(h, f, e->from)) {
+        seen.kind = ASH_TREE_CREATED;
+        seen.from = NULL;
+    }
+    return seen;
+}
+
+static void tell_one(hub *h, feed *f, const ash_tree_event *e)
+{
+    if (!is_in(e->path, f->folder) && (e->from == NULL || !is_in(e->from, f->folder)))
+        return;
+    const ash_tree_event seen = as_seen_by(h, f, e);
+    if (!may_know(h, f, &seen))
+        return;
+    f->behind = f->behind || f->pending.len > MAX_PENDING_BYTES || !may_see(h, f, &seen);
+    if (!f->behind)
+        append_event(h, &seen, &f->pending);
+    ash__exchange_wake(f->x);
+}
+
+/* e NULL: nobody knows what happened. */
 static void tell(hub *h, const ash_tree_event *e)
 {
     ash__mutex_lock(&h->lock);
     for (feed *f = h->feeds; f != NULL; f = f->next) {
-        if (e != NULL && !is_in(e->path, f->folder) &&
-            (e->from == NULL || !is_in(e->from, f->folder)))
-            continue;
-        if (!may_know(h, f, e))
-            continue;
-        f->behind =
-            f->behind || e == NULL || f->pending.len > MAX_PENDING_BYTES || !may_see(h, f, e);
-        if (!f->behind)
-            append_event(h, e, &f->pending);
-        ash__exchange_wake(f->x);
+        if (e != NULL) {
+            tell_one(h, f, e);
+        } else {
+            f->behind = true;
+            ash__exchange_wake(f->x);
+        }
     }
     ash__mutex_unlock(&h->lock);
 }

@@ -58,17 +58,51 @@ static void page_fields(ash_exchange *x)
     ash__answer_field(x, "Cache-Control", "no-store");
 }
 
+static void add_head(ash_buffer *out, const char *title)
+{
+    ash__buffer_printf(
+        out,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>%s</title>"
+        "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
+        "<meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"",
+        title);
+    ash__site_asset_href(out, "icon.svg");
+    ash__buffer_append_text(out, "\"><link rel=\"stylesheet\" href=\"");
+    ash__site_asset_href(out, "page.css");
+    ash__buffer_printf(out, "\"></head><body>\n<main><h1>%s</h1>\n", title);
+}
+
+void ash__site_add_sign_out(ash_buffer *out, const char *user)
+{
+    if (user == NULL)
+        return;
+    ash__buffer_append_text(out, "<form method=\"post\" action=\"" ASH_SITE_RESERVED
+                                 "/logout\"><button>Sign out <bdi>");
+    ash__html_text(out, user);
+    ash__buffer_append_text(out, "</bdi></button></form>");
+}
+
+bool ash__site_refuse_by_page(ash_exchange *x)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    const char *user = ash__gate_session_of(x);
+    if (user == NULL || strcmp(x->method, "GET") != 0 || !ash__site_wants_page(x))
+        return false;
+    add_head(&out, "Not allowed");
+    ash__buffer_append_text(&out, "<p>Your roles do not allow that. Whoever looks after this "
+                                  "server can give you more; or sign in as somebody else.</p>");
+    ash__site_add_sign_out(&out, user);
+    ash__buffer_append_text(&out, "</main></body></html>\n");
+    page_fields(x);
+    ash__answer_body(x, 403, "text/html; charset=utf-8", out.data, out.len);
+    ash__buffer_release(&out);
+    return true;
+}
+
 static void answer_form(ash_exchange *x, int status, const char *to, const char *said)
 {
     ash_buffer out = ASH_BUFFER_INIT;
-    ash__buffer_append_text(
-        &out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Sign in"
-              "</title><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-              "<meta name=\"color-scheme\" content=\"light dark\"><link rel=\"icon\" href=\"");
-    ash__site_asset_href(&out, "icon.svg");
-    ash__buffer_append_text(&out, "\"><link rel=\"stylesheet\" href=\"");
-    ash__site_asset_href(&out, "page.css");
-    ash__buffer_append_text(&out, "\"></head><body>\n<main><h1>Sign in</h1>\n");
+    add_head(&out, "Sign in");
     if (said != NULL) {
         ash__buffer_append_text(&out, "<p class=\"bad\" role=\"alert\">");
         ash__html_text(&out, said);

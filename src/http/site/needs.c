@@ -109,7 +109,7 @@ bool ash__site_refuse_need(const ash_site *s, ash_exchange *x, ash_site_need nee
 {
     if (ash__site_may(s, x, need))
         return false;
-    if (!ash__gate_is_stranger(x) || !ash__site_lead_to_login(x))
+    if (ash__gate_is_stranger(x) ? !ash__site_lead_to_login(x) : !ash__site_refuse_by_page(x))
         ash__gate_refuse(x);
     return true;
 }

@@ -35,26 +35,39 @@ static bool is_known_host(const ash_site *s, const char *host)
 
 /* ---- from whose page ---- */
 
-/* Bytes of "host:port" without a port that goes without saying. */
-static size_t plain_length(const char *authority)
+/* Bytes of "host:port" without the port that goes without saying. */
+static size_t plain_length(const char *authority, const char *default_port)
 {
     size_t len = strlen(authority);
     const char *port = strrchr(authority, ':');
-    if (port != NULL && (strcmp(port, ":80") == 0 || strcmp(port, ":443") == 0) &&
-        (authority[0] != '[' || port[-1] == ']'))
+    if (port != NULL && strcmp(port, default_port) == 0 && (authority[0] != '[' || port[-1] == ']'))
         len = (size_t)(port - authority);
     return len;
 }
 
-/* The scheme is not compared: a proxy in front may speak another one. */
-static bool is_own_origin(const char *origin, const char *host)
+/* How the browser came here, as far as that is known: a proxy in front may speak TLS and say
+ * nothing.  No other site's page can have it say what it does not.  NULL: nobody knows. */
+static const char *own_scheme(const ash_exchange *x, size_t *len)
 {
-    const char *at = strstr(origin, "://");
-    if (at == NULL)
+    const char *said = ash__head_field(x->head, "X-Forwarded-Proto");
+    const char *scheme = said != NULL ? said : x->is_secure ? "https" : NULL;
+    *len = scheme != NULL ? strcspn(scheme, ", ") : 0;
+    return scheme;
+}
+
+/* What is said in the clear may be anybody's who is between, and is another site than what is said
+ * over TLS. */
+static bool is_own_origin(const ash_exchange *x, const char *origin, const char *host)
+{
+    size_t len;
+    const char *at = strstr(origin, "://"), *scheme = own_scheme(x, &len);
+    if (at == NULL ||
+        (scheme != NULL && (len != (size_t)(at - origin) || strncasecmp(origin, scheme, len) != 0)))
         return false;
+    const char *port = strncasecmp(origin, "https:", 6) == 0 ? ":443" : ":80";
     at += 3;
-    size_t len = plain_length(at);
-    return len == plain_length(host) && strncasecmp(at, host, len) == 0;
+    len = plain_length(at, port);
+    return len == plain_length(host, port) && strncasecmp(at, host, len) == 0;
 }
 
 /* A change that another site's page asks for, in the name of whoever looks at it.  What listens at
@@ -69,8 +82,8 @@ static bool is_foreign(const ash_exchange *x, const char *host)
         return true;
     /* Of a proxy; a browser lets no other site's page say it. */
     const char *forwarded = ash__head_field(x->head, "X-Forwarded-Host");
-    return origin != NULL && !is_own_origin(origin, host) &&
-           (forwarded == NULL || !is_own_origin(origin, forwarded));
+    return origin != NULL && !is_own_origin(x, origin, host) &&
+           (forwarded == NULL || !is_own_origin(x, origin, forwarded));
 }
 
 bool ash__site_refuse_stranger(const ash_site *s, ash_exchange *x)

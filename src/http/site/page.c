@@ -247,12 +247,7 @@ static void add_foot(page *p)
     add_link(p, "/trash", "/", "\">the trash");
     ash__buffer_append_text(&p->out, "; the folder as it was ");
     add_past(p);
-    if (p->user != NULL) {
-        ash__buffer_append_text(&p->out, "<form method=\"post\" action=\"" ASH_SITE_RESERVED
-                                         "/logout\"><button>Sign out <bdi>");
-        ash__html_text(&p->out, p->user);
-        ash__buffer_append_text(&p->out, "</bdi></button></form>");
-    }
+    ash__site_add_sign_out(&p->out, p->user);
     ash__buffer_append_text(&p->out, "</footer></body></html>\n");
 }
 
@@ -275,7 +270,9 @@ static void answer_missing(page *p, ash_exchange *x)
     ash__html_text(&p->out, p->path);
     ash__buffer_append_text(&p->out,
                             "</bdi>. It may have been moved or deleted: the folders above, and the "
-                            "trash, are still there.</p></main></body></html>\n");
+                            "trash, are still there.</p></main>\n<footer>");
+    ash__site_add_sign_out(&p->out, p->user);
+    ash__buffer_append_text(&p->out, "</footer></body></html>\n");
     ash__site_page_fields(x);
     ash__answer_body(x, 404, "text/html; charset=utf-8", p->out.data, p->out.len);
 }

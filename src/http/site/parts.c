@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
 #include "http/site/events.h"
 #include "http/site/shared.h"
 #include "http/site/uploads.h"
+
+#include <string.h>
 
 int ash__site_parts_new(ash_site *site, ash_error *err)
 {
@@ -17,4 +20,39 @@ void ash__site_parts_free(ash_site *site)
     ash__site_uploads_free(site);
     ash__shares_free(site->shares);
     ash__site_names_free(site->names);
+}
+
+/* ---- which part it is ---- */
+
+static const ash_site_part parts[] = {
+#define X(name, need, tells, begin) {name, need, tells, begin},
+    ASH_SITE_PARTS(X)
+#undef X
+};
+
+/* The first name of a path, and what stands behind it; 0: it has none. */
+static size_t first_name(const char **path, const char **rest)
+{
+    *path += **path == '/';
+    size_t len = strcspn(*path, "/");
+    *rest = *path + len;
+    return len;
+}
+
+const ash_site_part *ash__site_part_of(const char *path, const char **rest)
+{
+    size_t len = first_name(&path, rest);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(parts); i++)
+        if (strlen(parts[i].name) == len && strncmp(parts[i].name, path, len) == 0)
+            return &parts[i];
+    return NULL;
+}
+
+const ash_site_annex *ash__site_annex_of(const ash_site *site, const char *path, const char **rest)
+{
+    size_t len = first_name(&path, rest);
+    for (const ash_site_annex *a = site->annexes; a != NULL && a->name != NULL; a++)
+        if (strlen(a->name) == len && strncmp(a->name, path, len) == 0)
+            return a;
+    return NULL;
 }

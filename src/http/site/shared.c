@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/dav/bytes.h"
+#include "http/gate/trace.h"
 
 #include <string.h>
 
@@ -152,11 +153,25 @@ static void read_shared(const ash_shared *s, ash_exchange *x)
     hide_failure(x);
 }
 
+/* Which link it is, and what lies behind it; true: x is answered. */
+static bool trace(const ash_shared *s, ash_exchange *x)
+{
+    char id[25];
+    bson_oid_to_string(&s->share.id, id);
+    ash__trace_path(x, s->mount->prefix, s->path);
+    return ash__trace_link(x, id);
+}
+
 void ash__site_share(ash_site *site, ash_exchange *x, const char *rest)
 {
     ash_shared s;
     ash_error err = ASH_ERROR_INIT;
     int rc = ash__shared_find(site, rest, &s, &err);
+    if (rc == 0 && trace(&s, x)) {
+        ash__shared_answer_failure(x, x->status);
+        ash__shared_release(&s);
+        return;
+    }
     if (rc == 0 && s.share.upload) {
         ash__shared_upload(site, &s, x);
         return;

@@ -5,12 +5,15 @@
 #include "base/mem.h"
 #include "http/dav/sums.h"
 #include "http/dav/upload.h"
+#include "http/gate/trace.h"
 #include "http/json.h"
 #include "http/multipart.h"
 #include "http/site/shared.h"
 
 #include <string.h>
 #include <strings.h>
+
+enum { MAX_NAMES = 8 }; /* that are taken just between the look and the commit */
 
 typedef struct receiving {
     ash_site *site;
@@ -22,6 +25,7 @@ typedef struct receiving {
     bool is_open;
     char *path;         /* ours until it is there */
     char *name;         /* as it was sent */
+    int64_t bytes;      /* that came of it */
     ash_dav_sums *sums; /* that were sent along with a PUT, or NULL */
 
     ash_multipart form;
@@ -38,6 +42,7 @@ static void close_file(receiving *r)
     ash__site_name_leave(r->site->names, r->path);
     ash__free(r->name);
     r->path = r->name = NULL;
+    r->bytes = 0;
 }
 
 static void release(ash_exchange *x)
@@ -62,10 +67,25 @@ static void hide(ash_exchange *x)
         ash__answer_field(x, "Retry-After", "2");
 }
 
-/* type: NULL, nobody said one.  false: x is answered. */
-static bool open_file(receiving *r, ash_exchange *x, const char *name, const char *type)
+/* What whoever made the link lends is not without end.  One more file, of so many bytes at least;
+ * what was taken meanwhile is seen in the end (ash__share_count).  false: x is answered. */
+static bool check_room(const receiving *r, ash_exchange *x, int64_t bytes)
+{
+    const ash_share *s = &r->shared.share;
+    if ((s->max_files == 0 || s->used_files < s->max_files) &&
+        (s->max_bytes == 0 || s->used_bytes + bytes <= s->max_bytes))
+        return true;
+    ash__shared_answer_failure(x, 413);
+    return false;
+}
+
+/* type: NULL, nobody said one.  bytes: that it will have at least.  false: x is answered. */
+static bool open_file(receiving *r, ash_exchange *x, const char *name, const char *type,
+                      int64_t bytes)
 {
     ash_error err = ASH_ERROR_INIT;
+    if (!check_room(r, x, bytes))
+        return false;
     int rc = ash__site_name_take(r->site->names, &r->shared, name, &r->path, &err);
     if (rc != 0) {
         ash__shared_answer_failure(x, ash__status_of(rc));
@@ -87,6 +107,9 @@ static bool open_file(receiving *r, ash_exchange *x, const char *name, const cha
 static bool write_file(receiving *r, ash_exchange *x, const void *data, size_t len)
 {
     ash_error err = ASH_ERROR_INIT;
+    r->bytes += (int64_t)len;
+    if (!check_room(r, x, r->bytes))
+        return false;
     if (ash_tree_writer_write(r->upload.writer, data, len, &err) == 0)
         return true;
     ash__shared_answer_failure(x, ash__status_of(err.code));
@@ -109,17 +132,54 @@ static bool check_link(receiving *r, ash_exchange *x)
     return x->status == 0;
 }
 
+/* A name that somebody else took meanwhile is given up for another one. */
+static int take_other_name(receiving *r, ash_error *err)
+{
+    char *path = NULL;
+    int rc = ash__site_name_take(r->site->names, &r->shared, r->name, &path, err);
+    if (rc == 0)
+        rc = ash_tree_writer_redirect(r->upload.writer, path, err);
+    ash__site_name_leave(r->site->names, rc == 0 ? r->path : path);
+    if (rc == 0)
+        r->path = path;
+    return rc;
+}
+
+static int commit_file(receiving *r, ash_error *err)
+{
+    int rc = ash__share_count(r->site->shares, &r->shared.share, r->bytes, err);
+    if (rc != 0)
+        return rc;
+    rc = ash_tree_writer_finish(r->upload.writer, NULL, NULL, err);
+    for (int i = 0; i < MAX_NAMES && rc == ASH_EEXISTS; i++) {
+        *err = (ash_error)ASH_ERROR_INIT;
+        rc = take_other_name(r, err);
+        if (rc == 0)
+            rc = ash_tree_writer_finish(r->upload.writer, NULL, NULL, err);
+    }
+    if (rc != 0)
+        ash__share_uncount(r->site->shares, &r->shared.share, r->bytes, NULL);
+    return rc;
+}
+
 static bool finish_file(receiving *r, ash_exchange *x)
 {
     ash_error err = ASH_ERROR_INIT;
     if (!check_link(r, x))
         return false;
-    if (ash_tree_writer_finish(r->upload.writer, NULL, NULL, &err) != 0) {
+    if (!ash__dav_guard_again(&r->upload.guard)) {
+        hide(x);
+        return false;
+    }
+    if (commit_file(r, &err) != 0) {
         ash__dav_answer_change(x, &err);
         hide(x);
         return false;
     }
     r->count++;
+    ash__trace_name(x, strrchr(r->path, '/') + 1);
+    r->shared.share.used_files++;
+    r->shared.share.used_bytes += r->bytes;
     ash__buffer_append_text(&r->came, "<li><bdi>");
     ash__html_text(&r->came, r->name);
     ash__buffer_append_text(&r->came, "</bdi></li>");
@@ -143,7 +203,7 @@ static bool take_event(receiving *r, ash_exchange *x, int event, const char *pie
     switch (event) {
     case ASH_MULTIPART_PART:
         /* A field of another kind, or a form in which no file was chosen. */
-        return name == NULL || name[0] == '\0' || open_file(r, x, name, type_of(r->form.type));
+        return name == NULL || name[0] == '\0' || open_file(r, x, name, type_of(r->form.type), 0);
     case ASH_MULTIPART_DATA:
         return !r->is_open || write_file(r, x, piece, len);
     case ASH_MULTIPART_PART_END:
@@ -237,7 +297,7 @@ static void begin_put(receiving *r, ash_exchange *x)
     else if (ash__head_field(x->head, "Content-Range") != NULL ||
              ash__head_field(x->head, "Content-Encoding") != NULL)
         ash__answer_text(x, 400, "a file is sent whole, and as it is");
-    else if (open_file(r, x, name, type_of(type))) {
+    else if (open_file(r, x, name, type_of(type), x->body_length < 0 ? 0 : x->body_length)) {
         x->take = take_bytes;
         x->finish = finish_bytes;
     }

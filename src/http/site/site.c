@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "http/gate/gate.h"
+#include "http/gate/trace.h"
 #include "http/site/state.h"
 
 #include <stdatomic.h>
@@ -123,45 +124,30 @@ const ash_site_mount *ash__site_mount_of(const ash_site *site, const char *path,
 
 /* ---- below the reserved name ---- */
 
-typedef struct part {
-    const char *name;
-    ash_site_need need;
-    void (*begin)(ash_site *site, ash_exchange *x, const char *rest);
-} part;
-
-static const part parts[] = {
-#define X(name, need, begin) {name, need, begin},
-    ASH_SITE_PARTS(X)
-#undef X
-};
-
-static void begin_part(ash_site *s, ash_exchange *x, const part *p, const char *rest)
+static void begin_part(ash_site *s, ash_exchange *x, const ash_site_part *p, const char *rest)
 {
     if (ash__site_refuse_need(s, x, p->need))
         return;
-    if (p->need == ASH_SITE_NEEDS_NOTHING)
+    if (p->need == ASH_SITE_NEEDS_NOTHING) {
         x->op = NULL;
+        x->admits = NULL;
+    }
     p->begin(s, x, rest);
 }
 
-static void begin_reserved(ash_site *s, ash_exchange *x, const char *rest)
+static void begin_reserved(ash_site *s, ash_exchange *x, const char *path)
 {
-    size_t len = strcspn(rest + (rest[0] == '/'), "/");
-    const char *name = rest + (rest[0] == '/');
-    for (size_t i = 0; i < ASH_ARRAY_LEN(parts); i++)
-        if (strlen(parts[i].name) == len && strncmp(parts[i].name, name, len) == 0) {
-            begin_part(s, x, &parts[i], name + len);
-            return;
-        }
-    for (const ash_site_annex *a = s->annexes; a != NULL && a->name != NULL; a++)
-        if (strlen(a->name) == len && strncmp(a->name, name, len) == 0) {
-            if (!ash__site_refuse_need(s, x, ASH_SITE_NEEDS_NAME))
-                a->begin(a->ctx, x, name + len);
-            return;
-        }
-    if (ash__site_refuse_need(s, x, ASH_SITE_NEEDS_NAME))
+    const char *rest = NULL;
+    const ash_site_part *p = ash__site_part_of(path, &rest);
+    const ash_site_annex *a = p == NULL ? ash__site_annex_of(s, path, &rest) : NULL;
+    if (p != NULL)
+        begin_part(s, x, p, rest);
+    else if (ash__site_refuse_need(s, x, ASH_SITE_NEEDS_NAME))
         return;
-    ash__answer_text(x, 404, "nothing of that name is below " ASH_SITE_RESERVED "/");
+    else if (a != NULL)
+        a->begin(a->ctx, x, rest);
+    else
+        ash__answer_text(x, 404, "nothing of that name is below " ASH_SITE_RESERVED "/");
 }
 
 /* ---- trees ---- */
@@ -216,6 +202,9 @@ static bool answer_operators(ash_site *s, ash_exchange *x)
     else if (strcmp(x->target.path, "/metrics") == 0 &&
              !ash__site_refuse_need(s, x, ASH_SITE_NEEDS_MONITOR))
         ash__site_metrics(s, x, "");
+    /* Who looks after the server asks often, and reads nobody's files. */
+    if (x->status != 0)
+        ash__trace_kind(x, 0);
     return x->status != 0;
 }
 
@@ -300,13 +289,20 @@ static void begin_star(ash_site *s, ash_exchange *x)
     ash__answer_text(x, 405, "\"*\" is for OPTIONS alone");
 }
 
+static bool admits(ash_exchange *x)
+{
+    const ash_site *s = x->service;
+    return ash__gate_admits_still(s->gate, x);
+}
+
 static void begin(ash_exchange *x)
 {
     ash_site *s = x->service;
     const char *path = x->target.path, *in_tree = NULL;
-    if (ash__site_refuse_stranger(s, x) || !ash__gate_enter(s->gate, x) ||
+    if (ash__site_refuse_stranger(s, x) || !ash__gate_enter(s->gate, x) || ash__site_trace(s, x) ||
         ash__site_refuse_outside(x))
         return;
+    x->admits = admits;
     if (path == NULL) {
         begin_star(s, x);
         return;

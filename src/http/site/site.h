@@ -63,6 +63,8 @@ typedef struct ash_site_annex {
     const char *name;
     void (*begin)(void *ctx, ash_exchange *x, const char *rest);
     void *ctx;
+    /* What a change there is for the audit log (ASH_AUDIT_…); NULL: a write. */
+    unsigned (*change_kind)(const char *rest);
 } ash_site_annex;
 
 /* May a tree be shown there? */

@@ -85,6 +85,10 @@ void ash__site_redirect_to_folder(ash_exchange *x);
 
 /* A browser that has not signed in is led to the form; true: x is answered (login.c). */
 bool ash__site_lead_to_login(ash_exchange *x);
+/* Who has signed in by the form and may not do that learns so on a page; true: x is answered. */
+bool ash__site_refuse_by_page(ash_exchange *x);
+/* A button for who has signed in by the form; user NULL: none. */
+void ash__site_add_sign_out(ash_buffer *out, const char *user);
 /* Where a part of the page is, with its digest. */
 void ash__site_asset_href(ash_buffer *out, const char *name);
 /* "1.2 MB". */
@@ -117,25 +121,50 @@ void ash__site_trash(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_share(ash_site *site, ash_exchange *x, const char *rest);
 void ash__site_at(ash_site *site, ash_exchange *x, const char *rest);
 
-/* One row for each: its name, what it needs, and what answers. */
+/* What of a part's requests goes into the audit log (told.c). */
+typedef enum ash_site_telling {
+    ASH_SITE_TELLS_NOTHING = 1, /* but refusals */
+    ASH_SITE_TELLS_METHOD,      /* a read or a write, by its method */
+    ASH_SITE_TELLS_SECRET,      /* the same; what stands behind its name is told to nobody */
+    ASH_SITE_TELLS_USERS,       /* a change of who may do what, or a read */
+    ASH_SITE_TELLS_CALL         /* by the call */
+} ash_site_telling;
+
+/* One row for each: its name, what it needs, what is told of it, and what answers. */
 /* clang-format off */
-#define ASH_SITE_PARTS(X)                                         \
-    X("archive", ASH_SITE_NEEDS_LOOK, ash__site_archive)          \
-    X("assets", ASH_SITE_NEEDS_NOTHING, ash__site_assets)         \
-    X("at", ASH_SITE_NEEDS_BY_METHOD, ash__site_at)               \
-    X("events", ASH_SITE_NEEDS_LOOK, ash__site_events)            \
-    X("health", ASH_SITE_NEEDS_NOTHING, ash__site_health)         \
-    X("login", ASH_SITE_NEEDS_NOTHING, ash__site_login)           \
-    X("logout", ASH_SITE_NEEDS_NOTHING, ash__site_logout)         \
-    X("metrics", ASH_SITE_NEEDS_MONITOR, ash__site_metrics)       \
-    X("openapi.json", ASH_SITE_NEEDS_NAME, ash__site_openapi)     \
-    X("share", ASH_SITE_NEEDS_NOTHING, ash__site_share)           \
-    X("trash", ASH_SITE_NEEDS_BY_METHOD, ash__site_trash)         \
-    X("tokens", ASH_SITE_NEEDS_NAME, ash__site_tokens)            \
-    X("tree", ASH_SITE_NEEDS_NAME, ash__site_api)                 \
-    X("uploads", ASH_SITE_NEEDS_CHANGE, ash__site_uploads)        \
-    X("versions", ASH_SITE_NEEDS_BY_METHOD, ash__site_versions)
+#define ASH_SITE_PARTS(X)                                                              \
+    X("archive", ASH_SITE_NEEDS_LOOK, ASH_SITE_TELLS_METHOD, ash__site_archive)        \
+    X("assets", ASH_SITE_NEEDS_NOTHING, ASH_SITE_TELLS_NOTHING, ash__site_assets)      \
+    X("at", ASH_SITE_NEEDS_BY_METHOD, ASH_SITE_TELLS_METHOD, ash__site_at)             \
+    X("events", ASH_SITE_NEEDS_LOOK, ASH_SITE_TELLS_METHOD, ash__site_events)          \
+    X("health", ASH_SITE_NEEDS_NOTHING, ASH_SITE_TELLS_NOTHING, ash__site_health)      \
+    X("login", ASH_SITE_NEEDS_NOTHING, ASH_SITE_TELLS_NOTHING, ash__site_login)        \
+    X("logout", ASH_SITE_NEEDS_NOTHING, ASH_SITE_TELLS_NOTHING, ash__site_logout)      \
+    X("metrics", ASH_SITE_NEEDS_MONITOR, ASH_SITE_TELLS_NOTHING, ash__site_metrics)    \
+    X("openapi.json", ASH_SITE_NEEDS_NAME, ASH_SITE_TELLS_NOTHING, ash__site_openapi)  \
+    X("share", ASH_SITE_NEEDS_NOTHING, ASH_SITE_TELLS_SECRET, ash__site_share)         \
+    X("trash", ASH_SITE_NEEDS_BY_METHOD, ASH_SITE_TELLS_METHOD, ash__site_trash)       \
+    X("tokens", ASH_SITE_NEEDS_NAME, ASH_SITE_TELLS_USERS, ash__site_tokens)           \
+    X("tree", ASH_SITE_NEEDS_NAME, ASH_SITE_TELLS_CALL, ash__site_api)                 \
+    X("uploads", ASH_SITE_NEEDS_CHANGE, ASH_SITE_TELLS_SECRET, ash__site_uploads)      \
+    X("versions", ASH_SITE_NEEDS_BY_METHOD, ASH_SITE_TELLS_METHOD, ash__site_versions)
 /* clang-format on */
+
+typedef struct ash_site_part {
+    const char *name;
+    ash_site_need need;
+    ash_site_telling tells;
+    void (*begin)(ash_site *site, ash_exchange *x, const char *rest);
+} ash_site_part;
+
+/* Of what stands behind the reserved name ("/archive/docs"), and the rest ("/docs").  NULL: none. */
+const ash_site_part *ash__site_part_of(const char *path, const char **rest);
+const ash_site_annex *ash__site_annex_of(const ash_site *site, const char *path, const char **rest);
+
+/* What the audit log is to have of x, which has entered; true: x is answered (told.c). */
+bool ash__site_trace(const ash_site *site, ash_exchange *x);
+/* Of a call of the API, ASH_AUDIT_…; 0: there is none of that name (api.c). */
+unsigned ash__site_api_kind(const char *name);
 
 /* What parts have of their own, for as long as the site. */
 int ash__site_parts_new(ash_site *site, ash_error *err);

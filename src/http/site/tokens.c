@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "http/date.h"
 #include "http/gate/gate.h"
+#include "http/gate/trace.h"
 #include "http/site/api.h"
 
 #include <string.h>
@@ -44,7 +45,9 @@ static void answer(ash_exchange *x, int status, ash_buffer *out)
 static int add_one(void *ctx, const ash_token *t, ash_error *err)
 {
     (void)err;
-    add_token(ctx, t, NULL);
+    /* Of somebody who had the name before. */
+    if (!t->is_orphan)
+        add_token(ctx, t, NULL);
     return 0;
 }
 
@@ -131,6 +134,8 @@ static void make(ash_site *s, ash_exchange *x, const bson_t *body)
         if (ash__token_create(ash__gate_users(s->gate), &t, text, &err) != 0) {
             ash__answer_error(x, &err);
         } else {
+            ash__trace_text(x, "id", t.id);
+            ash__trace_text(x, "within", t.path);
             add_token(&out, &t, text);
             answer(x, 201, &out);
         }

@@ -9,6 +9,7 @@
 #include "http/date.h"
 #include "http/dav/guard.h"
 #include "http/dav/upload.h"
+#include "http/gate/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,7 @@ static bool find_target(ash_site *s, ash_exchange *x, ash_site_upload *u)
     } else {
         u->mount = ash__strdup(m->prefix);
         u->path = ash__strdup(in_tree);
+        ash__trace_path(x, u->mount, u->path);
     }
     ash__http_target_release(&t);
     ash__buffer_release(&url);
@@ -117,6 +119,8 @@ static bool check_place(ash_site *s, ash_exchange *x, const ash_site_upload *u)
         else if (u->if_version != 0 &&
                  (g.entry == NULL || ash_tree_entry_version(g.entry) != u->if_version))
             ash__answer_text(x, 412, "%s has another version", u->path);
+        else
+            (void)ash__dav_check_room(m->dav, x, u->path, g.entry, u->length);
     }
     ash_tree_entry_free(folder);
     ash__dav_guard_release(&g);
@@ -137,6 +141,7 @@ static void read_facts(const ash_exchange *x, ash_site_upload *u)
         u->if_version = read_number(version, &number) && number > 0 && number < INT32_MAX
                             ? (int32_t)number
                             : INT32_MAX;
+    u->by = ash__dav_who(x->op);
     u->metadata = ash__strdup(all != NULL ? all : "");
     u->type = type != NULL && strlen(type) < 256 ? type : ash__strdup("");
     if (type != u->type)
@@ -225,6 +230,33 @@ static void remove_upload(ash_site *s, ash_exchange *x, const ash_site_upload *u
         ash__answer_empty(x, 204);
 }
 
+static void begin_found(ash_site *s, ash_exchange *x, const char *method, ash_site_upload *u)
+{
+    ash__trace_path(x, u->mount, u->path);
+    if (x->is_head)
+        tell(x, u);
+    else if (strcmp(method, "PATCH") == 0)
+        begin_patch(s, x, u);
+    else if (strcmp(method, "DELETE") == 0)
+        remove_upload(s, x, u);
+    else {
+        ash__answer_field(x, "Allow", "HEAD, PATCH, DELETE, OPTIONS");
+        ash__answer_text(x, 405, "%s is nothing that can be done with an upload", method);
+    }
+}
+
+/* Another's is not there. */
+static int find_own(ash_site *s, const ash_exchange *x, const char *token, ash_site_upload *u,
+                    ash_error *err)
+{
+    int rc = ash__site_upload_find(s->uploads, token, u, err);
+    char *who = ash__dav_who(x->op);
+    if (rc == 0 && x->op != NULL && u->by[0] != '\0' && strcmp(u->by, who) != 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "it is another user's");
+    ash__free(who);
+    return rc;
+}
+
 static void begin_one(ash_site *s, ash_exchange *x, const char *method, const char *token)
 {
     ash_site_upload u = {0};
@@ -233,19 +265,11 @@ static void begin_one(ash_site *s, ash_exchange *x, const char *method, const ch
     if (strspn(token, "0123456789abcdef") != ASH_UPLOAD_TOKEN_BYTES - 1 ||
         strlen(token) != ASH_UPLOAD_TOKEN_BYTES - 1)
         ash__answer_text(x, 404, "there is no such upload");
-    else if (ash__site_upload_find(s->uploads, token, &u, &err) != 0)
+    else if (find_own(s, x, token, &u, &err) != 0)
         ash__answer_text(x, err.code == ASH_ENOTFOUND ? 404 : ash__status_of(err.code), "%s",
                          err.code == ASH_ENOTFOUND ? "there is no such upload" : err.text);
-    else if (x->is_head)
-        tell(x, &u);
-    else if (strcmp(method, "PATCH") == 0)
-        begin_patch(s, x, &u);
-    else if (strcmp(method, "DELETE") == 0)
-        remove_upload(s, x, &u);
-    else {
-        ash__answer_field(x, "Allow", "HEAD, PATCH, DELETE, OPTIONS");
-        ash__answer_text(x, 405, "%s is nothing that can be done with an upload", method);
-    }
+    else
+        begin_found(s, x, method, &u);
     ash__site_upload_release(&u);
 }
 

@@ -6,7 +6,7 @@
  * are there, and then put into their tree in one commit.
  *
  *   v7files.uploads        {_id: token, mount, path, length, offset, type, modified, if_absent,
- *                          if_version, metadata, created, expires, done}
+ *                          if_version, metadata, by, created, expires, done}
  *   v7files.uploads.parts  {_id, upload: token, start, data, expires}
  *
  * An offset that was told is on disk, and so is every byte before it; one that is the length says
@@ -29,6 +29,8 @@ typedef struct ash_site_upload {
     char token[ASH_UPLOAD_TOKEN_BYTES];
     char *mount, *path, *type; /* type: "" where nothing was said */
     char *metadata;            /* the field as it came */
+    char *
+        by; /* "DATABASE.NAME" of the user whose it is; "": nobody was asked, and it is anybody's */
     int64_t length, offset;
     int64_t modified_ms, expires_ms;
     int32_t if_version; /* of the file that it is for; 0: any */

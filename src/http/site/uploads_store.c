@@ -40,6 +40,7 @@ void ash__site_upload_release(ash_site_upload *u)
     ash__free(u->path);
     ash__free(u->type);
     ash__free(u->metadata);
+    ash__free(u->by);
     memset(u, 0, sizeof *u);
 }
 
@@ -105,13 +106,13 @@ int ash__site_upload_create(ash_site_uploads *s, ash_site_upload *u, ash_error *
     ash__random(random, sizeof random);
     ash__hex(random, sizeof random, u->token);
     u->expires_ms = ash__clock_wall_ms() + (int64_t)ASH_UPLOAD_DAYS * 86400 * 1000;
-    bson_t *doc = BCON_NEW("_id", BCON_UTF8(u->token), "mount", BCON_UTF8(u->mount), "path",
-                           BCON_UTF8(u->path), "length", BCON_INT64(u->length), "offset",
-                           BCON_INT64(0), "type", BCON_UTF8(u->type), "modified",
-                           BCON_DATE_TIME(u->modified_ms), "if_absent", BCON_BOOL(u->if_absent),
-                           "if_version", BCON_INT32(u->if_version), "metadata",
-                           BCON_UTF8(u->metadata), "created", BCON_DATE_TIME(ash__clock_wall_ms()),
-                           "expires", BCON_DATE_TIME(u->expires_ms), "done", BCON_BOOL(false));
+    bson_t *doc = BCON_NEW(
+        "_id", BCON_UTF8(u->token), "mount", BCON_UTF8(u->mount), "path", BCON_UTF8(u->path),
+        "length", BCON_INT64(u->length), "offset", BCON_INT64(0), "type", BCON_UTF8(u->type),
+        "modified", BCON_DATE_TIME(u->modified_ms), "if_absent", BCON_BOOL(u->if_absent),
+        "if_version", BCON_INT32(u->if_version), "metadata", BCON_UTF8(u->metadata), "by",
+        BCON_UTF8(u->by), "created", BCON_DATE_TIME(ash__clock_wall_ms()), "expires",
+        BCON_DATE_TIME(u->expires_ms), "done", BCON_BOOL(false));
     int rc = prepare(s, err);
     if (rc == 0)
         rc = check_room(s, err);
@@ -154,6 +155,7 @@ int ash__site_upload_find(ash_site_uploads *s, const char *token, ash_site_uploa
     u->path = text_of(&doc, "path");
     u->type = text_of(&doc, "type");
     u->metadata = text_of(&doc, "metadata");
+    u->by = text_of(&doc, "by");
     u->length = number_of(&doc, "length");
     u->offset = number_of(&doc, "offset");
     u->modified_ms = number_of(&doc, "modified");

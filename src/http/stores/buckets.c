@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "http/gate/may.h"
+#include "http/gate/trace.h"
 #include "http/source.h"
 #include "http/stores/state.h"
 
@@ -363,8 +364,10 @@ static void begin_bucket(visit *v, ash_exchange *x)
         ash__stores_refuse_method(x, "GET, HEAD, POST");
     else if (!ash__http_target_query(&x->target, "name", &name))
         ash__answer_text(x, 400, "`name` is needed: what the file is to be called");
-    else
+    else {
+        ash__trace_text(x, "name", name);
         begin_upload(v, x, name);
+    }
 }
 
 /* What the same would need on the wire. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/stores/state.h"
 
+#include "audit/audit.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -8,12 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A whole store is structure, what lies in it is not. */
+static unsigned kind_of_objects(const char *rest)
+{
+    const char *below = strchr(rest + (rest[0] == '/'), '/');
+    return below == NULL || below[1] == '\0' ? ASH_AUDIT_STRUCTURE : ASH_AUDIT_WRITES;
+}
+
 int ash__http_stores_new(ash_store *store, ash_http_stores **out, ash_error *err)
 {
     ash_http_stores *s = ash__new(ash_http_stores);
     s->store = store;
-    s->annexes[0] = (ash_site_annex){"buckets", ash__buckets_begin, s};
-    s->annexes[1] = (ash_site_annex){"objects", ash__objects_begin, s};
+    s->annexes[0] = (ash_site_annex){"buckets", ash__buckets_begin, s, NULL};
+    s->annexes[1] = (ash_site_annex){"objects", ash__objects_begin, s, kind_of_objects};
     int rc = ash_object_manager_new(store, NULL, &s->objects, err);
     if (rc != 0) {
         ash__http_stores_free(s);

@@ -20,6 +20,11 @@ static const error_text errors[] = {{0, 0, ""}, ASH_JSD_ERRORS(ROW)};
 
 /* ---- errors ---- */
 
+int ash__jsd_error_number(ash_jsd_error error)
+{
+    return errors[error].number;
+}
+
 void ash__jsd_put_error(ash_buffer *out, ash_jsd_error error, const char *text)
 {
     const error_text *e = &errors[error];
@@ -33,6 +38,7 @@ void ash__jsd_put_error(ash_buffer *out, ash_jsd_error error, const char *text)
 
 void ash__jsd_fail(ash_jsd_request *r, ash_jsd_error error, const char *text)
 {
+    r->failed = ash__jsd_error_number(error);
     ash__buffer_clear(&r->answer);
     ash__buffer_append_byte(&r->answer, '{');
     ash__buffer_printf(&r->answer, "\"type\":\"io.nats.jetstream.api.v1.%s_response\"", r->type);

@@ -64,8 +64,10 @@ typedef struct ash_jsd_request {
     ash_json *body;          /* an object, or NULL: it was empty */
     ash_object_store *bound; /* the store, where the request needs one that is there */
     ash_buffer answer;       /* to which a handler appends members */
+    int failed;              /* the number of the error that was answered; 0: none */
 } ash_jsd_request;
 
+int ash__jsd_error_number(ash_jsd_error error);
 /* Instead of all that was appended.  text: in place of the error's own; NULL: that. */
 void ash__jsd_fail(ash_jsd_request *r, ash_jsd_error error, const char *text);
 /* What an error of the object stores is to JetStream.  otherwise: where nothing fits better. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to $JS.API: which there are, what they are about, and that each is answered. */
-#include "nats/jetstream/answer.h"
+#include "nats/jetstream/trace.h"
 
 #include "base/mem.h"
 #include "object/jetstream/format/names.h"
@@ -22,22 +22,24 @@ typedef struct verb {
     const char *type; /* of the answer */
     int needs;
     void (*handle)(ash_jsd_request *r);
+    unsigned kind; /* for the audit log; 0: nothing that has to be told */
 } verb;
 
 static const verb verbs[] = {
     {"INFO", "account_info", NO_STREAM, ash__jsd_account_info},
-    {"STREAM.CREATE", "stream_create", STREAM, ash__jsd_stream_create},
-    {"STREAM.UPDATE", "stream_update", THERE, ash__jsd_stream_update},
+    {"STREAM.CREATE", "stream_create", STREAM, ash__jsd_stream_create, ASH_AUDIT_STRUCTURE},
+    {"STREAM.UPDATE", "stream_update", THERE, ash__jsd_stream_update, ASH_AUDIT_STRUCTURE},
     {"STREAM.INFO", "stream_info", THERE, ash__jsd_stream_info},
-    {"STREAM.DELETE", "stream_delete", THERE, ash__jsd_stream_delete},
-    {"STREAM.PURGE", "stream_purge", THERE, ash__jsd_stream_purge},
+    {"STREAM.DELETE", "stream_delete", THERE, ash__jsd_stream_delete, ASH_AUDIT_STRUCTURE},
+    {"STREAM.PURGE", "stream_purge", THERE, ash__jsd_stream_purge, ASH_AUDIT_WRITES},
     {"STREAM.NAMES", "stream_names", NO_STREAM, ash__jsd_stream_names},
     {"STREAM.LIST", "stream_list", NO_STREAM, ash__jsd_stream_list},
-    {"STREAM.MSG.GET", "stream_msg_get", THERE, ash__jsd_message_get},
-    {"STREAM.MSG.DELETE", "stream_msg_delete", THERE, ash__jsd_message_delete},
-    {"DIRECT.GET", "direct_get", THERE | RAW, ash__jsd_direct_get},
-    {"CONSUMER.CREATE", "consumer_create", THERE, ash__jsd_consumer_create},
-    {"CONSUMER.DURABLE.CREATE", "consumer_create", THERE, ash__jsd_consumer_create},
+    {"STREAM.MSG.GET", "stream_msg_get", THERE, ash__jsd_message_get, ASH_AUDIT_READS},
+    {"STREAM.MSG.DELETE", "stream_msg_delete", THERE, ash__jsd_message_delete, ASH_AUDIT_WRITES},
+    {"DIRECT.GET", "direct_get", THERE | RAW, ash__jsd_direct_get, ASH_AUDIT_READS},
+    {"CONSUMER.CREATE", "consumer_create", THERE, ash__jsd_consumer_create, ASH_AUDIT_READS},
+    {"CONSUMER.DURABLE.CREATE", "consumer_create", THERE, ash__jsd_consumer_create,
+     ASH_AUDIT_READS},
     {"CONSUMER.INFO", "consumer_info", THERE, ash__jsd_consumer_info},
     {"CONSUMER.DELETE", "consumer_delete", STREAM, ash__jsd_consumer_delete},
     {"CONSUMER.NAMES", "consumer_names", THERE, ash__jsd_consumer_names},
@@ -119,8 +121,15 @@ static bool is_of_this_level(ash_jsd_request *r, bool raw)
 
 static void handle(ash_jsd_request *r, const verb *v)
 {
-    if (is_of_this_level(r, (v->needs & RAW) != 0))
+    bool raw = (v->needs & RAW) != 0;
+    if (!is_of_this_level(r, raw))
+        return;
+    if (ash__jsd_admits(r->client, v->kind))
         v->handle(r);
+    else if (!raw)
+        ash__jsd_fail(r, ASH_JSD_INSUFFICIENT_RESOURCES, "the audit log cannot be written");
+    else if (r->message->reply != NULL)
+        ash__jsd_status(r->client, r->message->reply, NULL, "503 Audit Log Cannot Be Written", "");
 }
 
 bool ash__jsd_api(ash_jsd_client *c, const ash_nats_message *m)
@@ -150,6 +159,8 @@ bool ash__jsd_api(ash_jsd_client *c, const ash_nats_message *m)
         ash__buffer_append_byte(&r.answer, '}');
         ash__jsd_reply(c, m, r.answer.data, r.answer.len);
     }
+    if (v->kind != 0)
+        ash__jsd_tell_request(&r, v->name, v->kind);
     ash_object_store_close(r.bound);
     ash__json_free(r.body);
     ash__free(r.stream);

@@ -40,6 +40,7 @@ typedef struct ash_jsd_told {
 
 struct ash_jetstream {
     ash_object_manager *manager;
+    struct ash_audit *audit; /* or NULL; set before there are clients */
     ash_mutex mutex; /* guards what follows; nothing is called, and nothing waits, under it */
     struct ash_jsd_put *puts;
     struct ash_jsd_watch *watches; /* also those whose client let go, until their threads end */
@@ -59,7 +60,8 @@ typedef struct ash_jsd_client {
     struct ash_jsd_consumer *consumers;
     int consumer_count;
     char *renamed; /* the meta subject that the last rename left, which its client purges … */
-    int64_t renamed_ms; /* … soon after this, monotonic (purge.c) */
+    int64_t renamed_ms;                  /* … soon after this, monotonic (purge.c) */
+    char told_nuid[ASH_NUID_TEXT_BYTES]; /* whose chunks it reads, in the audit log already */
 } ash_jsd_client;
 
 /* Bounds a call that a client waits for. */

@@ -34,6 +34,11 @@ int ash__jetstream_new(ash_store *store, ash_jetstream **out, ash_error *err)
     return 0;
 }
 
+void ash__jetstream_tell(ash_jetstream *j, struct ash_audit *audit)
+{
+    j->audit = audit;
+}
+
 void ash__jetstream_free(ash_jetstream *j)
 {
     if (j == NULL)

@@ -18,9 +18,12 @@
 #include <ashlar/store.h>
 
 typedef struct ash_jetstream ash_jetstream;
+struct ash_audit;
 
 /* store: open until the free.  *out is yours: ash__jetstream_free(). */
 int ash__jetstream_new(ash_store *store, ash_jetstream **out, ash_error *err);
+/* What is done goes there (audit/audit.h), borrowed.  Before there are clients. */
+void ash__jetstream_tell(ash_jetstream *j, struct ash_audit *audit);
 /* After the last client's detach.  NULL is fine. */
 void ash__jetstream_free(ash_jetstream *j);
 

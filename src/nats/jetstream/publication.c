@@ -24,6 +24,7 @@ void ash__jsd_acknowledge(ash_jsd_publication *p, uint64_t sequence, bool duplic
 void ash__jsd_refuse(ash_jsd_publication *p, ash_jsd_error error, const char *text)
 {
     ash_buffer out = ASH_BUFFER_INIT;
+    p->failed = ash__jsd_error_number(error);
     ash__buffer_append_byte(&out, '{');
     ash__jsd_put_error(&out, error, text);
     ash__buffer_printf(&out, ",\"stream\":\"" ASH_STREAM_PREFIX "%s\",\"seq\":0}", p->store);

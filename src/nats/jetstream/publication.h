@@ -22,6 +22,7 @@ typedef struct ash_jsd_publication {
     bool busy;               /* somebody else has it */
     ash_object_store *bound; /* or NULL, as long as that put is enough */
     ash_error err;
+    int failed; /* the number of the error that it was refused by; 0: none */
 } ash_jsd_publication;
 
 void ash__jsd_acknowledge(ash_jsd_publication *p, uint64_t sequence, bool duplicate);

@@ -3,6 +3,7 @@
  * go.  Each is acknowledged, or refused by an error in the acknowledgement. */
 #include "nats/jetstream/publication.h"
 #include "nats/jetstream/subject.h"
+#include "nats/jetstream/trace.h"
 #include "object/jetstream/format/info.h"
 #include "object/jetstream/format/names.h"
 
@@ -325,8 +326,11 @@ static void take_meta(ash_jsd_publication *p)
     int rc = read_said(p, &said);
     if (rc != 0)
         ash__jsd_refuse_rc(p, rc);
+    else if (!ash__jsd_admits(p->client, ASH_AUDIT_WRITES))
+        ash__jsd_refuse(p, ASH_JSD_STORE_FAILED, "the audit log cannot be written");
     else
         change_object(p, p->bound, said);
+    ash__jsd_tell_meta(p);
     ash_object_free(said);
 }
 

@@ -76,6 +76,41 @@ static void test_room(void **state)
     visit_free(v);
 }
 
+/* What a quota leaves is what there is, and what it refuses is refused as RFC 4331 has it. */
+static void test_room_below_a_quota(void **state)
+{
+    share *s = *state;
+    char *large = ash__sprintf("%*s", 2000000, "");
+    support_folder(s->f, "d");
+    support_folder(s->f, "d/e");
+    support_put_text(s->f, "d/e/old", "12345678");
+    support_put_text(s->f, "other", "1234");
+    assert_ok(ash_tree_set_quota(s->f->tree, "d", 10, NULL, NULL, &s->f->err), &s->f->err);
+    visit *v = ask(s, "/d/", "Depth: 1\n", ASK("<quota-available-bytes/><quota-used-bytes/>"));
+    const char *body = ash__buffer_text(&v->body);
+    const char *first = strstr(body, "<D:quota-available-bytes>2</D:quota-available-bytes>"
+                                     "<D:quota-used-bytes>8</D:quota-used-bytes>");
+    assert_non_null(first);
+    assert_non_null(strstr(first + 1, "<D:quota-available-bytes>2</D:quota-available-bytes>"));
+    visit_free(v);
+    v = ask(s, "/", "Depth: 0\n", ASK("<quota-available-bytes/>"));
+    assert_false(holds(v, "<D:quota-available-bytes>2</D:quota-available-bytes>"));
+    visit_free(v);
+    v = share_ask(s, "PUT /d/e/new", NULL, "123");
+    visit_expect(v, 507);
+    expect_holds(v, "<D:quota-not-exceeded/>");
+    expect_holds(v, "over quota: /d may have 10 bytes and has 8; 3 more were to come");
+    visit_free(v);
+    share_expect(s, "PUT /d/e/new", NULL, large, 507); /* before it was kept */
+    share_expect(s, "COPY /other", "Destination: /d/copy\n", NULL, 507);
+    share_expect(s, "MOVE /other", "Destination: /d/e/moved\n", NULL, 507);
+    share_expect(s, "PUT /d/e/new", NULL, "12", 201);
+    share_expect(s, "PUT /d/e/old", NULL, "abcdefgh", 204);
+    share_expect(s, "MKCOL /d/f", NULL, NULL, 201);
+    support_expect_list(s->f, "d", true, 0, "/d/e /d/e/new /d/e/old /d/f");
+    ash__free(large);
+}
+
 /* macOS takes accents apart, others do not: both are kept as they were sent, and are two names. */
 static void test_names_as_they_were_sent(void **state)
 {
@@ -154,7 +189,8 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(properties_of_sync_clients), T(room),    T(names_as_they_were_sent),
+        T(properties_of_sync_clients), T(room),
+        T(room_below_a_quota),         T(names_as_they_were_sent),
         T(a_folder_without_its_slash), T(refused),
     };
     return cmocka_run_group_tests_name("http-dav-propfind", tests, NULL, NULL);

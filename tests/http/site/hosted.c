@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+struct ash_audit *hosted_audit;
+
 int hosted_setup(void **state)
 {
     static const ash_site_mount_options mounts[] = {{"", "/"}, {"/docs", "papers"}};
@@ -22,7 +24,9 @@ int hosted_setup(void **state)
     o.host_count = ASH_ARRAY_LEN(hosts);
     o.version = "1.2.3";
     assert_ok(ash__users_init(&h->users, h->f->store, &h->f->err), &h->f->err);
-    assert_ok(ash__gate_new(h->f->store, &(ash_gate_options){0}, &h->gate, &h->f->err), &h->f->err);
+    assert_ok(ash__gate_new(h->f->store, &(ash_gate_options){.audit = hosted_audit}, &h->gate,
+                            &h->f->err),
+              &h->f->err);
     o.gate = h->gate;
     assert_ok(ash__site_new(h->f->store, &o, &h->site, &h->f->err), &h->f->err);
     *state = h;

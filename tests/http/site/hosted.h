@@ -19,6 +19,9 @@ typedef struct hosted {
     ash_site *site;
 } hosted;
 
+/* That is told what happens, if set before hosted_setup(). */
+extern struct ash_audit *hosted_audit;
+
 int hosted_setup(void **state);
 int hosted_teardown(void **state);
 

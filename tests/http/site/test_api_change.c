@@ -36,6 +36,17 @@ static void test_mkdir(void **state)
     support_expect_list(h->f, "", true, 0, "/a /b /b/c");
 }
 
+static void test_over_quota(void **state)
+{
+    hosted *h = *state;
+    support_folder(h->f, "d");
+    support_put_text(h->f, "a", "one");
+    assert_ok(ash_tree_set_quota(h->f->tree, "d", 2, NULL, NULL, &h->f->err), &h->f->err);
+    expect_error(h, "move", "{\"path\": \"/a\", \"to\": \"/d/a\"}", 507, "ENOSPC");
+    expect_error(h, "copy", "{\"path\": \"/a\", \"to\": \"/d/a\"}", 507, "ENOSPC");
+    support_expect_list(h->f, "", true, 0, "/a /d");
+}
+
 static void test_move_and_copy(void **state)
 {
     hosted *h = *state;
@@ -267,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_mkdir, hosted_setup, hosted_teardown),
+        cmocka_unit_test_setup_teardown(test_over_quota, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_move_and_copy, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_versions_asked_for, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_delete_and_undelete, hosted_setup, hosted_teardown),

@@ -131,6 +131,66 @@ static void test_what_signs_nobody_in(void **state)
     visit_free(v);
 }
 
+/* Others under the same host's name set cookies, too. */
+static void test_a_foreign_cookie_hides_none(void **state)
+{
+    hosted *h = *state;
+    static const char *const others[] = {"ashlar=x", "ashlar=", "ashlar",
+                                         "ashlar=0123456789abcdef0123456789abcdef"
+                                         "0123456789abcdef0123456789abcdef",
+                                         "ashlar=0123456789abcdef0123456789abcdef"
+                                         "0123456789abcdef0123456789abcdefg"};
+    char cookie[160];
+    sign_in(h, cookie);
+    const char *own = strstr(cookie, "ashlar=");
+    for (size_t i = 0; i < ASH_ARRAY_LEN(others); i++) {
+        char *before = ash__sprintf("Cookie: %s; %s", others[i], own);
+        char *behind = ash__sprintf("Cookie: %.*s; %s\n", (int)strcspn(own, "\n"), own, others[i]);
+        expect(h, before, "GET /a", "", NULL, 200);
+        expect(h, behind, "GET /a", "", NULL, 200);
+        ash__free(before);
+        ash__free(behind);
+    }
+}
+
+/* Nor has anybody work in another's name who brings a browser to show two. */
+static void test_of_two_users_cookies_none_counts(void **state)
+{
+    hosted *h = *state;
+    char anns[160], again[160], bobs[160];
+    hosted_add_user(h, "bob", "p", WRITES);
+    sign_in(h, anns);
+    sign_in(h, again);
+    visit *v = post(h, FORM OWN, "name=bob&password=p");
+    visit_expect(v, 303);
+    const char *set = visit_field(v, "Set-Cookie");
+    snprintf(bobs, sizeof bobs, "Cookie: %.*s\n", (int)strcspn(set, ";"), set);
+    visit_free(v);
+    char *both = ash__sprintf("%s%s", anns, bobs), *one = ash__sprintf("%s%s", anns, again);
+    expect(h, both, "GET /a", "", NULL, 401);
+    expect(h, one, "GET /a", "", NULL, 200);
+    /* To sign out ends both, and to sign in, too. */
+    expect(h, both, "POST /.ashlar/logout", OWN, NULL, 303);
+    expect(h, anns, "GET /a", "", NULL, 401);
+    expect(h, bobs, "GET /a", "", NULL, 401);
+    expect(h, again, "GET /a", "", NULL, 200);
+    ash__free(both);
+    ash__free(one);
+}
+
+static void test_to_sign_in_again_ends_the_session_of_before(void **state)
+{
+    hosted *h = *state;
+    char cookie[160];
+    sign_in(h, cookie);
+    char *fields = ash__sprintf("%s" FORM OWN, cookie);
+    hosted_expect(h, "POST /.ashlar/login", fields, "name=ann&password=wrong", 401);
+    expect(h, cookie, "GET /a", "", NULL, 200);
+    hosted_expect(h, "POST /.ashlar/login", fields, "name=ann&password=p+w", 303);
+    expect(h, cookie, "GET /a", "", NULL, 401);
+    ash__free(fields);
+}
+
 static void test_a_cookie_is_as_good_as_its_user(void **state)
 {
     hosted *h = *state;
@@ -242,6 +302,40 @@ static void test_without_users_there_is_no_form(void **state)
     expect(h, "", "POST /.ashlar/logout", OWN, NULL, 303);
 }
 
+static void expect_sign_out(hosted *h, const char *cookie, const char *line, int status)
+{
+    char *all = ash__sprintf("%s" BROWSER, cookie);
+    visit *v = hosted_ask(h, line, all, NULL);
+    visit_expect(v, status);
+    bool there = strstr(ash__buffer_text(&v->body), "<button>Sign out <bdi>ann</bdi>") != NULL;
+    if (there != (cookie[0] != '\0'))
+        fail_msg("%s: %s", line, ash__buffer_text(&v->body));
+    visit_free(v);
+    ash__free(all);
+}
+
+/* Whoever has signed in as the wrong one finds the way out where that shows. */
+static void test_signing_out_stands_on_each_page(void **state)
+{
+    hosted *h = *state;
+    char cookie[160];
+    sign_in(h, cookie);
+    expect_sign_out(h, cookie, "GET /", 200);
+    expect_sign_out(h, cookie, "GET /none", 404);
+    expect_sign_out(h, cookie, "GET /.ashlar/metrics", 403);
+    hosted_change_user(h, "ann", NULL, "[]");
+    expect_sign_out(h, cookie, "GET /", 403);
+    expect_sign_out(h, cookie, "GET /none", 403);
+    /* Not for scripts, nor where it is of no use. */
+    expect(h, cookie, "GET /", "Accept: */*\n", NULL, 403);
+    visit *v = hosted_ask_as(h, "ann:p w", "GET /", BROWSER, NULL);
+    visit_expect(v, 403);
+    assert_null(strstr(ash__buffer_text(&v->body), "Sign out"));
+    visit_free(v);
+    hosted_remove_user(h, "ann");
+    expect_sign_out(h, "", "GET /none", 404);
+}
+
 #define LOGIN(name) cmocka_unit_test_setup_teardown(name, login_setup, hosted_teardown)
 
 int main(void)
@@ -251,11 +345,15 @@ int main(void)
         LOGIN(test_it_leads_nowhere_else),
         LOGIN(test_what_signs_nobody_in),
         LOGIN(test_a_cookie_is_as_good_as_its_user),
+        LOGIN(test_a_foreign_cookie_hides_none),
+        LOGIN(test_of_two_users_cookies_none_counts),
+        LOGIN(test_to_sign_in_again_ends_the_session_of_before),
         LOGIN(test_no_page_of_others_uses_it),
         LOGIN(test_what_is_no_cookie),
         LOGIN(test_sessions_end),
         LOGIN(test_behind_tls),
         LOGIN(test_without_users_there_is_no_form),
+        LOGIN(test_signing_out_stands_on_each_page),
     };
     return cmocka_run_group_tests_name("http/site/login", tests, NULL, NULL);
 }

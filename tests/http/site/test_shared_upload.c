@@ -298,6 +298,105 @@ static void test_taken_back_meanwhile(void **state)
     ash__free(line);
 }
 
+/* A name that somebody takes while the bytes come is taken by them. */
+static void test_a_name_that_is_taken_meanwhile(void **state)
+{
+    inbox *b = *state;
+    static const char form[] = "--XyZ\r\n" FILES "\"f\"\r\n\r\ntheirs" END;
+    char *line = ash__sprintf("PUT %s/n.txt", b->url), *post = ash__sprintf("POST %s", b->url);
+    visit *v = visit_start(ash__site_service(), b->h->site, line, NULL, 6);
+    visit_send(v, "the", 3);
+    support_put_text(b->h->f, "above/in/n.txt", "mine");
+    support_folder(b->h->f, "above/in/n (2).txt");
+    visit_send(v, "irs", 3);
+    visit_end(v);
+    visit_expect(v, 201);
+    expect_silent(v);
+    visit_free(v);
+    support_expect_text(b->h->f, "above/in/n.txt", "mine");
+    support_expect_text(b->h->f, "above/in/n (3).txt", "theirs");
+    v = visit_start(ash__site_service(), b->h->site, post, FORM, sizeof form - 1);
+    visit_send(v, form, sizeof form - 15);
+    support_put_text(b->h->f, "above/in/f", "mine");
+    visit_send(v, form + sizeof form - 15, 14);
+    visit_end(v);
+    visit_expect(v, 201);
+    visit_free(v);
+    support_expect_text(b->h->f, "above/in/f (2)", "theirs");
+    ash__free(line);
+    ash__free(post);
+}
+
+/* ---- how much ---- */
+
+static void bounded(inbox *b, const char *bounds)
+{
+    char *body = ash__sprintf("{\"path\": \"/above/in\", \"right\": \"upload\", %s}", bounds);
+    bson_t *answer = hosted_call(b->h, "share", body, 200);
+    ash__free(b->url);
+    b->url = ash__strdup(hosted_member(answer, "url"));
+    bson_destroy(answer);
+    ash__free(body);
+}
+
+static void test_so_many_bytes(void **state)
+{
+    inbox *b = *state;
+    bounded(b, "\"max_bytes\": 10");
+    visit *v = ask(b, "PUT", "/x", NULL, "12345678901");
+    visit_expect(v, 413);
+    expect_silent(v);
+    visit_free(v);
+    expect(b, "PUT", "/x", NULL, "1234567", 201);
+    expect(b, "PUT", "/y", NULL, "1234", 413);
+    /* Nobody said how many there would be, and of two at once. */
+    char *line = ash__sprintf("PUT %s/z", b->url);
+    v = visit_start(ash__site_service(), b->h->site, line, NULL, -1);
+    visit_send(v, "12", 2);
+    expect(b, "PUT", "/y", NULL, "12", 201);
+    visit_end(v);
+    visit_expect(v, 413);
+    visit_free(v);
+    v = visit_start(ash__site_service(), b->h->site, line, NULL, -1);
+    visit_send(v, "12", 2);
+    assert_int_equal(v->x.status, 413);
+    visit_end(v);
+    visit_free(v);
+    ash__free(line);
+    support_expect_missing(b->h->f, "above/in/z");
+    static const char form[] =
+        "--XyZ\r\n" FILES "\"f\"\r\n\r\n1\r\n--XyZ\r\n" FILES "\"g\"\r\n\r\n1" END;
+    expect(b, "POST", "", FORM, form, 413);
+    support_expect_text(b->h->f, "above/in/f", "1");
+    support_expect_missing(b->h->f, "above/in/g");
+}
+
+static void test_so_many_files(void **state)
+{
+    inbox *b = *state;
+    bounded(b, "\"max_files\": 2");
+    expect(b, "PUT", "/x", NULL, "1", 201);
+    /* One that failed does not count. */
+    expect(b, "PUT", "/a/b", NULL, "1", 404);
+    expect(b, "PUT", "/y", "Content-MD5: AAAAAAAAAAAAAAAAAAAAAA==\n", "1", 400);
+    expect(b, "PUT", "/y", NULL, "1", 201);
+    expect(b, "PUT", "/z", NULL, "", 413);
+    bson_t *answer = hosted_call(b->h, "shares?path=/", NULL, 200);
+    assert_string_equal(hosted_member(answer, "shares.1.usedFiles"), "2");
+    assert_string_equal(hosted_member(answer, "shares.1.usedBytes"), "2");
+    assert_string_equal(hosted_member(answer, "shares.1.maxBytes"), "10737418240");
+    assert_string_equal(hosted_member(answer, "shares.0.maxFiles"), "1000");
+    bson_destroy(answer);
+    bounded(b, "\"max_files\": 0, \"max_bytes\": 0");
+    expect(b, "PUT", "/z", NULL, "1", 201);
+    static const char *const none[] = {
+        "{\"path\": \"/above/in\", \"max_files\": 1}",
+        "{\"path\": \"/above/in\", \"right\": \"upload\", \"max_bytes\": -1}",
+        "{\"path\": \"/above/in\", \"right\": \"upload\", \"max_files\": \"1\"}"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(none); i++)
+        bson_destroy(hosted_call(b->h, "share", none[i], 400));
+}
+
 /* A lock on the folder keeps new names out, and the answer does not say where that is. */
 static void test_locked(void **state)
 {
@@ -330,6 +429,9 @@ int main(void)
         CASE(test_from_whose_page),
         CASE(test_taken_back_meanwhile),
         CASE(test_locked),
+        CASE(test_a_name_that_is_taken_meanwhile),
+        CASE(test_so_many_bytes),
+        CASE(test_so_many_files),
     };
     return cmocka_run_group_tests_name("http/site/shared_upload", tests, NULL, NULL);
 }

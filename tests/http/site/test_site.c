@@ -41,7 +41,11 @@ static void test_origins(void **state)
         "Host: localhost\nOrigin: http://localhost:3000\n",
         "Host: localhost:8080\nSec-Fetch-Site: cross-site\n",
         "Host: localhost:8080\nSec-Fetch-Site: same-site\n",
-        "Host: localhost:8080\nOrigin: http://localhost:8080.evil.example\n"};
+        "Host: localhost:8080\nOrigin: http://localhost:8080.evil.example\n",
+        "Host: files.example\nX-Forwarded-Proto: https\nOrigin: http://files.example\n",
+        "Host: files.example\nX-Forwarded-Proto: http\nOrigin: https://files.example\n",
+        "Host: files.example\nOrigin: http://files.example:443\n",
+        "Host: files.example:80\nOrigin: https://files.example\n"};
     static const char *const good[] = {
         "Host: localhost:8080\nOrigin: http://localhost:8080\n",
         "Host: localhost:8080\nSec-Fetch-Site: same-origin\n",
@@ -49,6 +53,8 @@ static void test_origins(void **state)
         "Host: files.example\nOrigin: https://Files.example\n",
         "Host: files.example:443\nOrigin: https://files.example\n",
         "Host: files.example\nOrigin: http://files.example:80\n",
+        "Host: files.example\nX-Forwarded-Proto: https\nOrigin: https://files.example\n",
+        "Host: files.example\nX-Forwarded-Proto: HTTPS, http\nOrigin: https://files.example\n",
         "Host: [::1]:8080\nOrigin: http://[::1]:8080\n",
         "Host: 127.0.0.1:8080\nX-Forwarded-Host: a.example\nOrigin: https://a.example\n",
         "Host: localhost:8080\n"};

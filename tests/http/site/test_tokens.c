@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* memmem */
 #include "hosted.h"
 
 #include "base/clock.h"
@@ -225,6 +226,52 @@ static void test_one_for_a_place(void **state)
     support_expect_missing(h->f, "work/in");
 }
 
+static bool has_come(visit *v, const char *text)
+{
+    return memmem(ash__buffer_text(&v->body), v->body.len, text, strlen(text)) != NULL;
+}
+
+/* Until the stream has the text in it, at most some seconds. */
+static void read_until(visit *v, const char *text)
+{
+    for (int ms = 0; !has_come(v, text); ms += 20) {
+        if (ms > 20000)
+            fail_msg("no %s in %s", text, ash__buffer_text(&v->body));
+        ash__clock_sleep_ms(20);
+        visit_read(v);
+    }
+}
+
+static void test_events_of_one_for_a_place(void **state)
+{
+    hosted *h = *state;
+    shown t;
+    char line[40];
+    make(h, false, "/work", &t);
+    support_folder(h->f, "work/sub");
+    visit *v = hosted_ask(h, "GET /.ashlar/events/work", t.field, NULL);
+    /* It listens once it is told of something. */
+    for (int i = 0; !has_come(v, "/work/b"); i++) {
+        assert_true(i < 200);
+        snprintf(line, sizeof line, "work/b%d", i);
+        support_put_text(h->f, line, "x");
+        ash__clock_sleep_ms(50);
+        visit_read(v);
+    }
+    support_put_text(h->f, "elsewhere", "x");
+    support_move(h->f, "elsewhere", "work/came");
+    read_until(v, "\"kind\":\"created\",\"path\":\"/work/came\"");
+    support_move(h->f, "work/came", "work/sub/came");
+    read_until(v, "\"path\":\"/work/sub/came\",\"from\":\"/work/came\"");
+    assert_false(has_come(v, "event: reload"));
+    support_move(h->f, "work/sub/came", "elsewhere");
+    read_until(v, "event: reload");
+    support_put_text(h->f, "work/last", "x");
+    read_until(v, "/work/last");
+    assert_false(has_come(v, "elsewhere"));
+    visit_free(v);
+}
+
 /* ---- one's own ---- */
 
 static void test_making_and_taking_back(void **state)
@@ -253,6 +300,34 @@ static void test_making_and_taking_back(void **state)
     hosted_expect_as(h, "ann:p", line, NULL, 204);
     ash__free(line);
     expect(h, &t, "GET /work/a", NULL, NULL, 401);
+}
+
+static void expect_said(hosted *h, const shown *t, const char *line, const char *fields,
+                        const char *body, const char *text)
+{
+    char *all = ash__sprintf("%s%s", t->field, fields);
+    visit *v = hosted_ask(h, line, all, body);
+    visit_expect(v, 403);
+    if (strstr(ash__buffer_text(&v->body), text) == NULL)
+        fail_msg("%s: %s", line, ash__buffer_text(&v->body));
+    visit_free(v);
+    ash__free(all);
+}
+
+static void test_why_it_may_not(void **state)
+{
+    hosted *h = *state;
+    shown reads, placed, all;
+    make(h, true, NULL, &reads);
+    make(h, false, "/work", &placed);
+    make(h, false, NULL, &all);
+    expect_said(h, &reads, "PUT /new", "", "x", "this token is for reading alone");
+    expect_said(h, &reads, "POST /.ashlar/tree/mkdir", JSON, "{\"path\": \"/n\"}",
+                "this token is for reading alone");
+    expect_said(h, &reads, "GET /metrics", "", NULL, "your roles");
+    expect_said(h, &placed, "PUT /new", "", "x", "this token is for another place");
+    hosted_change_user(h, "ann", NULL, "[]");
+    expect_said(h, &all, "PUT /new", "", "x", "your roles");
 }
 
 static void test_no_token_makes_another(void **state)
@@ -301,7 +376,9 @@ int main(void)
         TOKENS(test_wrong_tokens_wait_and_say_nothing),
         TOKENS(test_one_that_reads),
         TOKENS(test_one_for_a_place),
+        TOKENS(test_events_of_one_for_a_place),
         TOKENS(test_making_and_taking_back),
+        TOKENS(test_why_it_may_not),
         TOKENS(test_no_token_makes_another),
         TOKENS(test_what_makes_no_token),
     };

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+struct ash_audit *door_audit;
+
 void door_serve(door *d)
 {
     ash_nats_server_options o = ASH_NATS_SERVER_OPTIONS_INIT;
@@ -20,6 +22,7 @@ void door_serve(door *d)
     o.listen = &listen;
     o.listen_count = 1;
     assert_ok(ash__jetstream_new(d->store, &d->jetstream, &d->err), &d->err);
+    ash__jetstream_tell(d->jetstream, door_audit);
     assert_ok(
         ash__nats_server_start(ash__jetstream_service(), d->jetstream, &o, &d->server, &d->err),
         &d->err);

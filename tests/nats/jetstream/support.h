@@ -26,6 +26,9 @@ typedef struct door {
     ash_error err;
 } door;
 
+/* That is told what happens, if set before door_setup(). */
+extern struct ash_audit *door_audit;
+
 int door_setup(void **state); /* with the object store "s" */
 int door_teardown(void **state);
 void door_restart(door *d);

@@ -104,6 +104,39 @@ static void pause_ms(void)
     nanosleep(&t, NULL);
 }
 
+/* ---- quotas, which refuse nothing; whether their sums are right is seen by the check at the end ---- */
+
+enum { QUOTA_EVERY = 7 };
+static const int64_t ENOUGH = INT64_C(1) << 50;
+
+/* Once: set again, it would be counted again. */
+static int want_quota(worker *w, const char *path)
+{
+    ash_tree_quota q = ASH_TREE_QUOTA_INIT;
+    char *from = NULL;
+    int rc = ash_tree_get_quota(w->tree, path, NULL, &q, &from, &w->err);
+    if (rc == 0 && (from == NULL || strcmp(from, path) != 0))
+        rc = ash_tree_set_quota(w->tree, path, ENOUGH, NULL, NULL, &w->err);
+    ash_tree_string_free(from);
+    return rc;
+}
+
+/* On what the step left at one of its paths, where that is a folder; or none there any more. */
+static bool change_quota(worker *w, const step *s)
+{
+    char path[PATH_BYTES + 16];
+    full_path(w, w->steps % 2 == 0 ? s->path : s->to, path);
+    if (w->steps % QUOTA_EVERY != 0 || strcmp(path, w->top) == 0)
+        return true;
+    int rc = w->steps % (QUOTA_EVERY * 5) == 0
+                 ? ash_tree_set_quota(w->tree, path, -1, NULL, NULL, &w->err)
+                 : want_quota(w, path);
+    if (rc == 0 || rc == ASH_ENOTFOUND || rc == ASH_EINVAL)
+        return true;
+    printf("# quota of %s: %d %s\n", path, rc, w->err.text);
+    return false;
+}
+
 enum { MOST_TRIES = 100 };
 
 bool work_step(worker *w, const step *s)
@@ -123,7 +156,7 @@ bool work_step(worker *w, const step *s)
     bool refused =
         rc == ASH_ENOTFOUND || rc == ASH_EEXISTS || rc == ASH_EINVAL || rc == ASH_ENOREVISION;
     if (want ? rc == 0 : refused)
-        return true;
+        return change_quota(w, s);
     printf("# %s: step %d, %s %s to %s (content %d, at %d, node %d, version %d): %d %s, not %s\n",
            w->top, w->m.step - 1, names[s->kind], s->path, s->to, s->content, s->at, s->node,
            s->number, rc, rc != 0 ? w->err.text : "", want ? "done" : "refused");
@@ -214,6 +247,10 @@ bool work_share(worker *w, ash_store *store, int number)
         rc = ash_tree_make_folder(w->tree, w->top, NULL, NULL, NULL, &w->err);
         rc = rc == ASH_EEXISTS ? 0 : rc;
     }
+    if (rc == 0)
+        rc = want_quota(w, "/");
+    if (rc == 0)
+        rc = want_quota(w, w->top);
     if (rc != 0)
         printf("# %s: %d %s\n", w->top, rc, w->err.text);
     return rc == 0;

@@ -40,6 +40,9 @@ function say(text, action, run) {
   statusTimer = setTimeout(() => status.replaceChildren(), action ? 15000 : 6000);
 }
 
+// WebDAV's failures are XML with a sentence in it.
+const reasonOf = text => (text.startsWith('<?xml') ? new DOMParser().parseFromString(text, 'text/xml').documentElement.textContent : text).trim();
+
 async function call(name, parameters, post) {
   const url = reserved + '/tree/' + name;
   const answer = await fetch(post ? url : url + '?' + new URLSearchParams(parameters), post ?
@@ -288,7 +291,7 @@ async function edit(item) {
   box.querySelector('.row').prepend(button('Save', () => attempt(async () => {
     const saved = await fetch(url, {method: 'PUT', body: area.value.replaceAll('\n', ends[0] ?? '\n'), headers: {'If-Match': etag, 'Content-Type': answer.headers.get('Content-Type')}});
     if (saved.status === 412) throw new Error('Somebody has changed the file since you opened it. Copy your text, and open it again.');
-    if (!saved.ok) throw new Error(await saved.text());
+    if (!saved.ok) throw new Error(reasonOf(await saved.text()) || saved.statusText);
     box.close();
     say('Saved as a new version');
     refresh();
@@ -488,8 +491,8 @@ async function sendInParts(name, file, progress, control, standsAt) {
     try {
       const answer = await send('PATCH', url, file.slice(offset), {...tus, 'Upload-Offset': offset, 'Content-Type': 'application/offset+octet-stream'}, progress, control);
       if (answer.status < 300) break;
-      if (answer.status < 500 && answer.status !== 409) failures = 9;
-      throw new Error(name + ': ' + answer.responseText);
+      if ((answer.status < 500 && answer.status !== 409) || answer.status === 507) failures = 9;
+      throw new Error(name + ': ' + reasonOf(answer.responseText));
     } catch (why) {
       if (why.message === 'cancelled') {
         localStorage.removeItem(key);
@@ -520,7 +523,7 @@ async function upload({name, file}) {
     if (file.size > 8e6) await sendInParts(name, file, progress, control, offset => { from = offset; });
     else {
       const answer = await send('PUT', href(child(name)), file, {'X-OC-Mtime': String(file.lastModified / 1000)}, progress, control);
-      if (answer.status >= 300) throw new Error(name + ': ' + (answer.responseText.trim() || answer.statusText));
+      if (answer.status >= 300) throw new Error(name + ': ' + (reasonOf(answer.responseText) || answer.statusText));
     }
     line.remove();
   } catch (why) {

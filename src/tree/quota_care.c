@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking after quotas: are their sums right, and is there a folder for each? */
+#include "tree/quota.h"
+
+#include "base/mem.h"
+#include "tree/change.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { TRIES = 5 };
+static const int64_t MINUTE_MS = 60000;
+
+/* All of them, by their folders' ids. */
+typedef struct quota_list {
+    bson_value_t *ids;
+    size_t count, capacity;
+} quota_list;
+
+static void release_list(quota_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        bson_value_destroy(&l->ids[i]);
+    ash__free(l->ids);
+}
+
+static int read_list(ash_tree *tree, const ash_op *op, quota_list *l, ash_error *err)
+{
+    bson_t all = BSON_INITIALIZER;
+    ash_find_options o = ash__tree_find_options(op);
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    bson_t view;
+    bson_iter_t it;
+    int rc = ash_collection_find(tree->quotas, &all, &o, &cursor, err);
+    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL) {
+        ash__doc_to_bson(doc, &view);
+        if (!bson_iter_init_find(&it, &view, "_id"))
+            continue;
+        l->ids = ash__grow_array(l->ids, l->count, &l->capacity, sizeof *l->ids);
+        bson_value_copy(bson_iter_value(&it), &l->ids[l->count++]);
+    }
+    ash_cursor_free(cursor);
+    return rc;
+}
+
+/* ---- sums ---- */
+
+typedef struct sum {
+    ash_quota_document quota;
+    int64_t counted;
+    bool wrong; /* each time that it was looked at, though nobody changed it meanwhile */
+} sum;
+
+/* Files that move while others are counted may be counted twice, or not at all; so what seems wrong
+ * is looked at again. */
+static int look_at(ash_tree *tree, const bson_value_t *id, const ash_op *op, sum *s, ash_error *err)
+{
+    bool there = false;
+    int rc = ash__quota_find(tree, id, op, &s->quota, &there, err);
+    s->wrong = rc == 0 && there && s->quota.used >= 0;
+    for (int i = 0; rc == 0 && s->wrong && i < TRIES; i++) {
+        int64_t before = s->quota.used;
+        rc = ash__quota_count(tree, id, false, op, &s->counted, err);
+        if (rc == 0)
+            rc = ash__quota_find(tree, id, op, &s->quota, &there, err);
+        s->wrong = rc == 0 && there && (s->quota.used != before || s->quota.used != s->counted);
+    }
+    return rc;
+}
+
+static bool is_left(ash_tree *tree, const ash_quota_document *q, int64_t age_ms)
+{
+    int64_t now = 0;
+    return ash_store_time(tree->store, &now, NULL, NULL) == 0 && q->set_ms < now - age_ms;
+}
+
+static int check_one(ash_tree *tree, const bson_value_t *id, const ash_op *op,
+                     ash_quota_tell_fn tell, void *ctx, ash_error *err)
+{
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    char text[200] = "";
+    sum s = {0};
+    bool reached = false;
+    int rc = look_at(tree, id, op, &s, err);
+    if (rc == 0 && s.wrong)
+        snprintf(text, sizeof text,
+                 "its quota counts %" PRId64 " bytes, and its files have %" PRId64
+                 ": set the quota again",
+                 s.quota.used, s.counted);
+    else if (rc == 0 && s.quota.max >= 0 && s.quota.used < 0 &&
+             is_left(tree, &s.quota, 10 * MINUTE_MS))
+        snprintf(text, sizeof text, "its quota was never counted: set it again");
+    if (rc == 0 && text[0] != '\0')
+        rc = ash__quota_folder(tree, id, op, &chain, &reached, err);
+    if (rc == 0 && text[0] != '\0')
+        tell(ctx, chain.count > 0 ? ash__chain_last(&chain) : NULL, text);
+    ash__chain_release(&chain);
+    return rc;
+}
+
+int ash__quotas_check(ash_tree *tree, const ash_op *op, ash_quota_tell_fn tell, void *ctx,
+                      ash_error *err)
+{
+    quota_list l = {0};
+    int rc = read_list(tree, op, &l, err);
+    for (size_t i = 0; rc == 0 && i < l.count; i++)
+        rc = check_one(tree, &l.ids[i], op, tell, ctx, err);
+    release_list(&l);
+    return rc;
+}
+
+/* ---- what is left of those that went ---- */
+
+static int collect_one(ash_tree_commit *c, void *ctx, ash_error *err)
+{
+    const bson_value_t *id = ctx;
+    ash_quota_document q;
+    ash_tree_entry *folder = NULL;
+    bool there = false;
+    int rc = ash__quota_find(c->tree, id, &c->op, &q, &there, err);
+    bool moving = there && q.max < 0;
+    if (rc != 0 || !there || (moving && !is_left(c->tree, &q, 60 * MINUTE_MS)))
+        return rc;
+    if (!moving && id->value_type == BSON_TYPE_UTF8)
+        return 0; /* a root is always there */
+    rc = moving ? 0 : ash__tree_newest(c->tree, id, &c->op, &folder, err);
+    if (rc == 0 && folder == NULL)
+        rc = ash__quota_remove(c->tree, id, &c->op, err);
+    ash_tree_entry_free(folder);
+    return rc;
+}
+
+int ash__quotas_collect(ash_tree *tree, const ash_op *op, ash_error *err)
+{
+    static const ash_tree_change_options plain = ASH_TREE_CHANGE_OPTIONS_INIT;
+    quota_list l = {0};
+    int rc = read_list(tree, op, &l, err);
+    for (size_t i = 0; rc == 0 && i < l.count; i++)
+        rc = ash__tree_change(tree, &plain, op, collect_one, &l.ids[i], err);
+    release_list(&l);
+    return rc;
+}
