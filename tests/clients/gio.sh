@@ -16,8 +16,8 @@ session() {
     chmod 700 "$scratch/run"
     printf '%s\n' "$1" >"$scratch/commands"
     env -u DBUS_SESSION_BUS_ADDRESS HOME="$scratch/home" XDG_RUNTIME_DIR="$scratch/run" XDG_DATA_HOME="$scratch/home/data" \
-        GVFS_DISABLE_FUSE=1 GIO_USE_VOLUME_MONITOR=unix dav="$dav" scratch="$scratch" timeout 100 dbus-run-session -- sh -eu -c '
-        gio mount "$dav/" </dev/null
+        GVFS_DISABLE_FUSE=1 GIO_USE_VOLUME_MONITOR=unix dav="$dav" password="${password:-}" scratch="$scratch" timeout 100 dbus-run-session -- sh -eu -c '
+        printf "%s\n" "$password" | gio mount "$dav/"
         . "$scratch/commands"
         gio mount -u "$dav/"' 2>"$scratch/session" || {
         sed 's/^/# /' "$scratch/session" >&2
@@ -63,6 +63,28 @@ case_room_is_told() {
 
 case_the_store_is_whole() {
     expect_sound
+}
+
+# On a store of its own, since the other one asks nobody who he is.
+case_a_password() {
+    echo pencil | "$ASHLAR" -s "$scratch/users" user add ann --role readWrite@test
+    start_server "$scratch/users" --http 127.0.0.1:0
+    tries=0
+    until http=$(sed -n 's|^\(http://[^/]*\)/.*|\1|p' "$scratch/server.out" | grep .); do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ]
+        sleep 0.1
+    done
+    dav=dav://ann@${http#http://}
+    printf one >"$scratch/one"
+    password=pencil
+    session 'gio copy "$scratch/one" "$dav/one"'
+    [ "$(curl -sSf -u ann:pencil "$http/one")" = one ]
+    password=wrong
+    fails session 'gio copy "$scratch/one" "$dav/two"' 2>"$scratch/err"
+    grep -q Unauthorized "$scratch/err"
+    [ "$(curl -s -o "$scratch/gone" -w '%{http_code}' -u ann:pencil "$http/two")" = 404 ]
+    stop_server
 }
 
 run_cases

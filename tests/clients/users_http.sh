@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Clients of HTTP, unmodified, with users: curl, rclone and davfs2 by password and by token; rclone and davfs2 by https as well.
+# Clients of HTTP, unmodified, with users: curl, rclone and davfs2 by password and by token, also by https; cadaver by password.
 # usage: ASHLAR=… users_http.sh
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
@@ -118,6 +118,20 @@ END
     fails "$rclone" "$@" lsf stranger: 2>"$scratch/err"
 }
 
+# It takes a name and a password from a file; its exit status says nothing.
+case_cadaver() {
+    command -v cadaver >"$scratch/found" || skip 'no cadaver'
+    machine=${http#http://}
+    for password in pencil wrong; do
+        printf 'machine %s\nlogin ann\npassword %s\n' "${machine%:*}" $password >"$scratch/.netrc"
+        chmod 600 "$scratch/.netrc"
+        printf 'put %s private/by-cadaver-%s\nquit\n' "$scratch/file" $password | HOME=$scratch cadaver "$http/" >"$scratch/cadaver" 2>&1 || true
+    done
+    grep -qi 'authenti' "$scratch/cadaver"
+    [ "$(status -u ann:pencil "$http/private/by-cadaver-pencil")" = 200 ]
+    [ "$(status -u ann:pencil "$http/private/by-cadaver-wrong")" = 404 ]
+}
+
 case_davfs2() {
     lacks=$(lacks_davfs2)
     [ -z "$lacks" ] || { skip "$lacks"; return 0; }
@@ -179,12 +193,13 @@ case_nothing_secret_is_logged() {
     "$ASHLAR" -s "$scratch/store" check
 }
 
-# Of a store of its own, whose user ann has the password pencil: sets $http to its address.
+# Of a store of its own, whose user ann has the password pencil and a token, $https_token: sets $http to its address.
 serve_https() {
     command -v openssl >/dev/null || skip 'no openssl'
     rm -rf "$pki" "$scratch/https"
     make_tls_files
     echo pencil | "$ASHLAR" -s "$scratch/https" user add ann --role readWrite@test
+    https_token=$("$ASHLAR" -s "$scratch/https" user token add ann)
     serve_tls "$scratch/https" --auth
     http=https://$http
 }
@@ -195,15 +210,38 @@ case_rclone_by_https() {
     serve_https
     export HOME="$scratch"
     printf '[ann]\ntype = webdav\nurl = %s\nvendor = other\nuser = ann\npass = %s\n' "$http" "$("$rclone" obscure pencil)" >"$scratch/https.conf"
+    printf '[token]\ntype = webdav\nurl = %s\nvendor = other\nbearer_token = %s\n' "$http" "$https_token" >>"$scratch/https.conf"
     set -- --config "$scratch/https.conf" --retries 1 --low-level-retries 1
     mkdir -p "$scratch/private/below"
     echo one >"$scratch/private/below/one"
     head -c 3000000 /dev/urandom >"$scratch/private/large"
     "$rclone" "$@" --ca-cert "$pki/ca.pem" copy "$scratch/private" ann:up
     "$rclone" "$@" --ca-cert "$pki/ca.pem" check --download "$scratch/private" ann:up
+    "$rclone" "$@" --ca-cert "$pki/ca.pem" lsf token:up >"$scratch/listed"
+    grep -qx large "$scratch/listed"
     fails "$rclone" "$@" --ca-cert "$pki/stranger.pem" lsf ann: 2>"$scratch/err"
+    grep -q certificate "$scratch/err"
     fails "$rclone" "$@" --ca-cert "$pki/ca.pem" --webdav-pass "$("$rclone" obscure wrong)" lsf ann: 2>"$scratch/err"
+    grep -q 401 "$scratch/err"
+    fails "$rclone" "$@" --ca-cert "$pki/ca.pem" --webdav-bearer-token "${https_token}x" lsf token: 2>"$scratch/err"
+    grep -q 401 "$scratch/err"
     stop_server
+}
+
+case_curl_by_https() {
+    serve_https
+    echo text >"$scratch/file"
+    set -- --cacert "$pki/ca.pem"
+    [ "$(status "$@" -u ann:pencil -T "$scratch/file" "$http/a")" = 201 ]
+    [ "$(status "$@" --oauth2-bearer "$https_token" "$http/a")" = 200 ]
+    cmp "$scratch/file" "$scratch/body"
+    [ "$(status "$@" -u ann:wrong "$http/a")" = 401 ]
+    [ "$(status "$@" --oauth2-bearer "${https_token}x" "$http/a")" = 401 ]
+    [ "$(status "$@" "$http/a")" = 401 ]
+    # Nothing of a name or password goes to a server that is not trusted.
+    expect_status 60 curl -sS --cacert "$pki/stranger.pem" -u ann:pencil "$http/a"
+    stop_server
+    fails grep -q "pencil\|$https_token" "$scratch/server.err"
 }
 
 case_davfs2_by_https() {
@@ -222,8 +260,11 @@ case_davfs2_by_https() {
     trusted=
     fails mounted true 2>"$scratch/err"
     trusted=$pki/ca.pem
+    secrets="/mnt/dir ann $https_token"
+    mounted '[ "$(cat by-davfs2)" = dav ]'
     secrets="/mnt/dir ann wrong"
     fails mounted true 2>"$scratch/err"
+    grep -qi 'could not authenticate' "$scratch/err"
     stop_server
 }
 

@@ -111,6 +111,9 @@ case_addresses_that_do_not_parse() {
     says 2 'requires username' "mongodb://$address/?authMechanism=PLAIN&tls=true"
     says 2 'require ".external" authSource' "mongodb://CN%3Dann@$address/?authMechanism=MONGODB-X509&authSource=bar"
     says 2 'does not parse' "mongodb://@$address/"
+    says 2 'an authMechanism which there is not' "mongodb://ann:s3cr3t@$address/?authMechanism=SCRAM-SHA-512"
+    says 2 'an authMechanism which there is not' "mongodb://ann:s3cr3t@$address/?authMechanism=MONGODB-OIDC"
+    says 2 'CANONICALIZE_HOST_NAME' "mongodb://ann%40EXAMPLE.COM@$address/?authMechanism=GSSAPI&authMechanismProperties=CANONICALIZE_HOST_NAME:maybe"
     says 2 'does not parse' "mongodb://:@$address/"
     says 9 'the user "ann" and no password' "mongodb://ann@$address/?authMechanism=MONGODB-AWS"
 }

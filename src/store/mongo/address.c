@@ -99,6 +99,41 @@ static int check_options(const char *text, ash_error *err)
     return rc;
 }
 
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names != NULL && strcasecmp(name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+/* The driver says that there is no such mechanism when it has found a server, and how names of hosts
+ * are to be read never. */
+static int check_mechanism(const mongoc_uri_t *uri, ash_error *err)
+{
+    static const char *const mechanisms[] = {
+        "SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509", "PLAIN", "GSSAPI", "MONGODB-AWS", NULL,
+    };
+    static const char *const canonical[] = {
+        "none", "forward", "forwardAndReverse", "true", "false", NULL,
+    };
+    const char *mechanism = mongoc_uri_get_auth_mechanism(uri);
+    if (mechanism != NULL && !is_one_of(mechanism, mechanisms))
+        return ash__fail(
+            err, ASH_EINVAL,
+            "store URI has an authMechanism which there is not; there are SCRAM-SHA-1, "
+            "SCRAM-SHA-256, MONGODB-X509, PLAIN, GSSAPI and MONGODB-AWS");
+    bson_t properties;
+    bson_iter_t it;
+    if (!mongoc_uri_get_mechanism_properties(uri, &properties) ||
+        !bson_iter_init_find_case(&it, &properties, "CANONICALIZE_HOST_NAME"))
+        return 0;
+    if (BSON_ITER_HOLDS_UTF8(&it) && !is_one_of(bson_iter_utf8(&it, NULL), canonical))
+        return ash__fail(err, ASH_EINVAL,
+                         "CANONICALIZE_HOST_NAME of the store URI is none of none, forward and "
+                         "forwardAndReverse");
+    return 0;
+}
+
 /* The driver takes what is before the first '@' for the password and shows the rest as a host. */
 static int check_user(const char *text, const mongoc_uri_t *uri, ash_error *err)
 {
@@ -144,6 +179,8 @@ int ash__mongo_address(const char *text, mongoc_uri_t **out, ash_error *err)
     bson_error_t error = {0};
     *out = mongoc_uri_new_with_error(text, &error);
     int rc = *out != NULL ? check_user(text, *out, err) : fail_to_parse(text, &error, err);
+    if (rc == 0)
+        rc = check_mechanism(*out, err);
     if (rc == 0)
         rc = check_options(text, err);
     if (rc == 0)
