@@ -110,8 +110,6 @@ int ash__quota_folder(ash_tree *tree, const bson_value_t *folder, const ash_op *
         return rc;
     if (!*reached)
         rc = ash__tree_climb(tree, e, op, chain, reached, err);
-    else
-        e->path = ash__strdup("/");
     if (rc == 0 && chain->count > 0)
         ash__entry_set_path(e, ash__chain_last(chain)->path);
     *reached = *reached && !e->is_deleted;
