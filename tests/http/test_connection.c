@@ -80,6 +80,8 @@ static void test_bodies(void **state)
            "Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
            "HTTP/1.1 200", "hello");
     expect(w, "PUT /echo HTTP/1.1\r\n" CLOSE "\r\n", "HTTP/1.1 200", "");
+    expect(w, "PUT /unwelcome HTTP/1.1\r\n" CLOSE "Content-Length: 5\r\n\r\nhello", "HTTP/1.1 403",
+           "not any more\n");
     /* Nobody wants the body, and the next request is found behind it. */
     char *answer = web_ask(w, "PUT /refuse HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"
                               "GET /none HTTP/1.1\r\n" CLOSE "\r\n");

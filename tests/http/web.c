@@ -46,6 +46,12 @@ static void take(ash_exchange *x, const void *data, size_t len)
         ash__buffer_append(&v->body, data, len);
 }
 
+static bool admits_nobody(ash_exchange *x)
+{
+    ash__answer_text(x, 403, "not any more");
+    return false;
+}
+
 static void finish(ash_exchange *x)
 {
     visit *v = x->state;
@@ -135,7 +141,9 @@ static void begin(ash_exchange *x)
     else if (strcmp(path, "/break") == 0) {
         ash__answer_field(x, "X-Test", "a\r\nSet-Cookie: b");
         ash__answer_empty(x, 204);
-    } else if (strcmp(path, "/echo") == 0 || strcmp(path, "/count") == 0) {
+    } else if (strcmp(path, "/echo") == 0 || strcmp(path, "/count") == 0 ||
+               strcmp(path, "/unwelcome") == 0) {
+        x->admits = strcmp(path, "/unwelcome") == 0 ? admits_nobody : NULL;
         x->take = take;
         x->finish = finish;
     } else

@@ -21,6 +21,7 @@ typedef struct web {
  *   PUT /echo          the body
  *   PUT /count         how many bytes the body had
  *   PUT /refuse        409 before the body
+ *   PUT /unwelcome     403 behind it: who asks is not admitted any more
  *   GET /break         a value with a line break in it */
 void web_start(web *w, const ash_http_options *opts);
 void web_stop(web *w);
