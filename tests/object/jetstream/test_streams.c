@@ -322,8 +322,11 @@ static void test_object_jetstream_streams__server_killed_amid_a_put(void **state
         servers_start_again(s.servers, 0);
         pthread_join(thread, NULL);
         wait_until_back(&s);
-        assert_ok(ash_object_store_get_bytes(s.store, "a", &opts, NULL, &got, &len, &s.err),
-                  &s.err);
+        int rc = ash_object_store_get_bytes(s.store, "a", &opts, NULL, &got, &len, &s.err);
+        if (rc != 0)
+            print_message("# round %d: the put ended with %d%s%s\n", i, p.rc, p.rc != 0 ? ": " : "",
+                          p.rc != 0 ? p.err.text : "");
+        assert_ok(rc, &s.err);
         assert_true(len == size || (p.rc != 0 && len == MIB));
         assert_memory_equal(got, len == size ? new : old, len);
         ash_object_bytes_free(got);
