@@ -73,8 +73,9 @@ as() {
 }
 
 refuses() { # TEXT, of what is read
-    if ! grep -Eq "$1" >"$scratch/refused"; then
-        echo "not refused with $1" >&2
+    cat >"$scratch/refused"
+    if ! grep -Eq "$1" "$scratch/refused"; then
+        echo "not refused with $1, but: $(cat "$scratch/refused")" >&2
         return 1
     fi
 }
@@ -146,9 +147,10 @@ refuses_certificates() {
     over_tls nobody '' "$x509" read certificate | refuses 'Authentication ?[Ff]ailed'
     [ "${names_itself:-yes}" = no ] || over_tls nobody "$in_address@" "$x509" read certificate | refuses 'Authentication ?[Ff]ailed'
     over_tls '' "$in_address@" "$x509" read certificate | refuses 'Authentication ?[Ff]ailed'
-    # By another authority: some drivers do not even show it to who does not ask for that one's.
+    # By another authority: some drivers do not even show it to who does not ask for that one's, and the others may be writing already
+    # when the server's refusal comes.
     soon='serverSelectionTimeoutMS=3000'
-    over_tls forged '' "$x509&$soon" read certificate | refuses 'Authentication ?[Ff]ailed|[Cc]ertificate|[Uu]nknown ?(ca|CA)|reset|[Ss]erver selection'
+    over_tls forged '' "$x509&$soon" read certificate | refuses 'Authentication ?[Ff]ailed|[Cc]ertificate|[Uu]nknown ?(ca|CA)|reset|[Bb]roken ?[Pp]ipe|closed|EOF|[Ss]erver ?[Ss]election'
     # The driver looks at the server's, too, and nothing is said where TLS is expected.
     ca=stranger over_tls '' root:pencil@ "$scram&$soon" read password | refuses '[Cc]ertificate|PKIX'
     options=$soon
