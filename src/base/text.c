@@ -3,6 +3,8 @@
  * U+10FFFF. */
 #include "base/text.h"
 
+#include "base/mem.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -68,4 +70,10 @@ int ash__text_compare_paths(const char *a, const char *b)
     int left = *a == '/' ? 1 : *a == 0 ? 0 : (unsigned char)*a + 1;
     int right = *b == '/' ? 1 : *b == 0 ? 0 : (unsigned char)*b + 1;
     return left - right;
+}
+
+char *ash__text_user(const char *name, const char *db)
+{
+    return db == NULL || strcmp(db, "admin") == 0 ? ash__strdup(name)
+                                                  : ash__sprintf("%s@%s", name, db);
 }

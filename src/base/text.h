@@ -16,6 +16,10 @@ size_t ash__text_good(const char *text, size_t len_bytes);
  * comes before what lies in it, and that before the folder's next neighbour. */
 int ash__text_compare_paths(const char *a, const char *b);
 
+/* A user as access lists and versions name it: NAME, or NAME@DATABASE of another one than admin
+ * (NULL: admin).  The caller frees. */
+char *ash__text_user(const char *name, const char *db);
+
 /* Drop the beginning of a character from the end of a text that was cut. */
 void ash__text_trim(char *text);
 

@@ -62,9 +62,9 @@ typedef struct ash_face {
     uint16_t port;      /* where an address names none */
     size_t peer_bytes;  /* of the face's own connection */
     size_t stack_bytes; /* of its thread; 0: the system's default */
-    const char *
-        no_users; /* why it listens on loopback only, unless its host is told otherwise ("clients are not authenticated"), or
-                             NULL: it asks who they are, and listens anywhere */
+    /* Why it listens on loopback only, unless its host is told otherwise ("clients are not
+     * authenticated"), or NULL: it asks who they are, and listens anywhere. */
+    const char *no_users;
     const char *no_place; /* sent to who finds no place, before the end; NULL: nothing */
     /* On a thread of the peer's own, from the first byte to the last; the rest of the connection is
      * zeroed.  The stream is closed, and the connection freed, behind it; unless it returns with

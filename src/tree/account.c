@@ -6,7 +6,6 @@
  * their quotas, together. */
 #include "tree/account.h"
 
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/server_codes.h"
 #include "bucket/bucket.h"
@@ -37,18 +36,9 @@ static int64_t sum_of(int64_t a, int64_t b)
 
 /* ---- folders that are known ---- */
 
-static uint64_t hash(const bson_value_t *id)
-{
-    bson_t doc = BSON_INITIALIZER;
-    bson_append_value(&doc, "", 0, id);
-    uint64_t sum = ash__checksum(bson_get_data(&doc), doc.len);
-    bson_destroy(&doc);
-    return sum;
-}
-
 static size_t *slot_of(const ash_tree_account *a, const bson_value_t *id)
 {
-    size_t i = (size_t)hash(id) & (a->slot_count - 1);
+    size_t i = (size_t)ash__hash_id(id) & (a->slot_count - 1);
     while (a->slots[i] != 0 && !ash__same_id(&a->nodes[a->slots[i] - 1].id, id))
         i = (i + 1) & (a->slot_count - 1);
     return &a->slots[i];

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "bucket/bucket.h"
 #include "store/transaction.h"
 #include "tree/acl.h"
@@ -155,22 +156,13 @@ static int transact(change_call *call, ash_error *err)
     return rc;
 }
 
-/* A user as access lists name it, without a database where that is admin; NULL: nobody. */
-static char *name_principal(const ash_principal *who)
-{
-    if (who == NULL || who->user == NULL)
-        return NULL;
-    if (who->db == NULL || strcmp(who->db, "admin") == 0)
-        return ash__strdup(who->user);
-    return ash__sprintf("%s@%s", who->user, who->db);
-}
-
 int ash__tree_change(ash_tree *tree, const ash_tree_change_options *opts, const ash_op *op,
                      ash_tree_commit_fn fn, void *ctx, ash_error *err)
 {
     change_call call = {
         .commit = {.tree = tree, .op = ash__op_of(op), .opts = opts}, .fn = fn, .ctx = ctx};
-    char *who = name_principal(call.commit.op.principal);
+    const ash_principal *p = call.commit.op.principal;
+    char *who = p != NULL && p->user != NULL ? ash__text_user(p->user, p->db) : NULL;
     call.commit.changed_by = opts->changed_by != NULL ? opts->changed_by : who;
     int rc = transact(&call, err);
     ash__free(who);

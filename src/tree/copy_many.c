@@ -134,13 +134,9 @@ static int insert_batch(ash_tree_commit *c, const copying *m, ash_error *err)
 static int require_room(ash_tree_commit *c, const copying *m, ash_error *err)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
-    ash_quota_room room;
     int rc = ash__tree_walk(c->tree, m->call->to, 0, &c->op, &chain, err);
     if (rc == 0)
-        rc = ash__quota_room(c->tree, &chain, &c->op, &room, err);
-    if (rc == 0 && room.bytes >= 0 && m->bytes > room.bytes)
-        rc = ash__quota_refuse(c->tree, &chain.items[room.at]->id, &room.quota, m->bytes, &c->op,
-                               err);
+        rc = ash__quota_require(c->tree, &chain, m->bytes, &c->op, err);
     ash__chain_release(&chain);
     return rc;
 }

@@ -281,6 +281,15 @@ bool ash__same_id(const bson_value_t *a, const bson_value_t *b)
     return ash__id_equal(a, b);
 }
 
+uint64_t ash__hash_id(const bson_value_t *id)
+{
+    bson_t doc = BSON_INITIALIZER;
+    bson_append_value(&doc, "", 0, id);
+    uint64_t sum = ash__checksum(bson_get_data(&doc), doc.len);
+    bson_destroy(&doc);
+    return sum;
+}
+
 void ash__tree_give(int rc, ash_tree_entry *e, ash_tree_entry **out)
 {
     if (out != NULL)

@@ -39,6 +39,8 @@ void ash__tree_give(int rc, ash_tree_entry *e, ash_tree_entry **out);
 
 /* As ash__id_equal(), but quick with ObjectIds, which nearly all are. */
 bool ash__same_id(const bson_value_t *a, const bson_value_t *b);
+/* Of the same ids the same. */
+uint64_t ash__hash_id(const bson_value_t *id);
 /* A field of the document by its name; false: there is none. */
 bool ash__entry_field(const ash_tree_entry *e, const char *name, bson_iter_t *it);
 

@@ -12,8 +12,7 @@
 typedef struct move_call {
     const ash_tree_path *from, *to;
     ash_tree_entry *entry;
-    bool
-        too_many; /* result of a failure: what the folder has was too much to count in the commit */
+    bool too_many; /* result of a failure: the folder has too much to be counted in the commit */
 } move_call;
 
 static int check_circle(const ash_tree_entry *moved, const ash_tree_chain *target, ash_error *err)

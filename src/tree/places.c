@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/places.h"
 
-#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -40,19 +39,10 @@ void ash__places_free(ash_tree_places *p)
     ash__free(p);
 }
 
-static uint64_t hash(const bson_value_t *id)
-{
-    bson_t doc = BSON_INITIALIZER;
-    bson_append_value(&doc, "", 0, id);
-    uint64_t sum = ash__checksum(bson_get_data(&doc), doc.len);
-    bson_destroy(&doc);
-    return sum;
-}
-
 /* Where it is, or would be. */
 static ash_tree_place **slot_of(const ash_tree_places *p, const bson_value_t *id)
 {
-    size_t i = (size_t)hash(id) & (p->capacity - 1);
+    size_t i = (size_t)ash__hash_id(id) & (p->capacity - 1);
     while (p->slots[i] != NULL && !ash__same_id(&p->slots[i]->id, id))
         i = (i + 1) & (p->capacity - 1);
     return &p->slots[i];

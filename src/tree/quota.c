@@ -188,3 +188,13 @@ int ash__quota_room(ash_tree *tree, const ash_tree_chain *chain, const ash_op *o
     ash_cursor_free(cursor);
     return rc;
 }
+
+int ash__quota_require(ash_tree *tree, const ash_tree_chain *chain, int64_t bytes, const ash_op *op,
+                       ash_error *err)
+{
+    ash_quota_room room;
+    int rc = ash__quota_room(tree, chain, op, &room, err);
+    if (rc == 0 && room.bytes >= 0 && bytes > room.bytes)
+        rc = ash__quota_refuse(tree, &chain->items[room.at]->id, &room.quota, bytes, op, err);
+    return rc;
+}

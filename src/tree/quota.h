@@ -52,6 +52,11 @@ typedef struct ash_quota_room {
 int ash__quota_room(ash_tree *tree, const ash_tree_chain *chain, const ash_op *op,
                     ash_quota_room *out, ash_error *err);
 
+/* Is there room for so many bytes more in the last folder of the chain?  ASH_ENOSPC as by
+ * ash__quota_refuse(). */
+int ash__quota_require(ash_tree *tree, const ash_tree_chain *chain, int64_t bytes, const ash_op *op,
+                       ash_error *err);
+
 /* A folder that is too large to be counted in the commit that moves it is counted before. */
 /* *id: the folder's, yours, as soon as there may be something to end. */
 int ash__quota_begin_move(ash_tree *tree, const char *path, const ash_op *op, bson_value_t *id,

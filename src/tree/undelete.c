@@ -161,18 +161,6 @@ static unsigned rights_of(const undelete_call *call)
     return ASH_TREE_WRITE | (call->to != NULL ? ASH_TREE_READ : 0);
 }
 
-/* What comes in many commits is not begun where a quota would end it half-way. */
-static int require_room(ash_tree_commit *c, const undelete_call *call, const ash_tree_chain *chain,
-                        ash_error *err)
-{
-    ash_quota_room room;
-    int rc = call->rest_bytes > 0 ? ash__quota_room(c->tree, chain, &c->op, &room, err) : 0;
-    if (rc == 0 && call->rest_bytes > 0 && room.bytes >= 0 && call->rest_bytes > room.bytes)
-        rc = ash__quota_refuse(c->tree, &chain->items[room.at]->id, &room.quota, call->rest_bytes,
-                               &c->op, err);
-    return rc;
-}
-
 static int bring_back(ash_tree_commit *c, undelete_call *call, const ash_tree_entries *list,
                       ash_error *err)
 {
@@ -188,8 +176,9 @@ static int bring_back(ash_tree_commit *c, undelete_call *call, const ash_tree_en
         rc = ash__tree_child(c->tree, ash__chain_last(&chain), name, &c->op, &there, err);
     if (rc == 0 && there != NULL)
         rc = ash__fail(err, ASH_EEXISTS, "%s is there already", there->path);
-    if (rc == 0)
-        rc = require_room(c, call, &chain, err);
+    /* What comes in many commits is not begun where a quota would end it half-way. */
+    if (rc == 0 && call->rest_bytes > 0)
+        rc = ash__quota_require(c->tree, &chain, call->rest_bytes, &c->op, err);
     if (rc == 0)
         rc = ash__commit_claim(c, &ash__chain_last(&chain)->id, err);
     if (rc == 0)

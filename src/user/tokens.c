@@ -368,9 +368,7 @@ static int tell_all(ash_users *u, ash_cursor *cursor, ash_token_fn fn, void *ctx
     int rc = 0;
     while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
         if (read_token(doc, &t)) {
-            if (!is_over(&t))
-                rc = look_for_user(u, &t, err);
-            if (rc == 0 && !is_over(&t))
+            if (!is_over(&t) && (rc = look_for_user(u, &t, err)) == 0)
                 rc = fn(ctx, &t, err);
             ash__token_release(&t);
         }

@@ -31,3 +31,17 @@ int ash__dav_find_closed(ash_dav *dav, const ash_op *op, const char *path, unsig
     ash_tree_listing_free(l);
     return rc;
 }
+
+int ash__dav_has_closed_members(ash_dav *dav, const ash_op *op, const ash_tree_entry *moved,
+                                bool *closed, ash_error *err)
+{
+    ash_tree_entry *first = NULL;
+    *closed = false;
+    if (moved == NULL || !ash_tree_entry_is_folder(moved))
+        return 0;
+    int rc = ash__dav_find_closed(dav, op, ash_tree_entry_path(moved),
+                                  ASH_TREE_READ | ASH_TREE_WRITE, &first, err);
+    *closed = rc == 0 && first != NULL;
+    ash_tree_entry_free(first);
+    return rc;
+}

@@ -11,4 +11,8 @@
 int ash__dav_find_closed(ash_dav *dav, const ash_op *op, const char *path, unsigned rights,
                          ash_tree_entry **out, ash_error *err);
 
+/* *closed: what is to be moved is a folder, and something in it is not op's user's to move. */
+int ash__dav_has_closed_members(ash_dav *dav, const ash_op *op, const ash_tree_entry *moved,
+                                bool *closed, ash_error *err);
+
 #endif

@@ -70,15 +70,12 @@ static bool check_source(copying *c)
 static bool check_members(copying *c)
 {
     ash_error err = ASH_ERROR_INIT;
-    ash_tree_entry *closed = NULL;
-    if (!c->move || !ash_tree_entry_is_folder(c->source.entry))
-        return true;
-    if (ash__dav_find_closed(c->dav, c->x->op, c->from, ASH_TREE_READ | ASH_TREE_WRITE, &closed,
-                             &err) != 0)
+    bool closed = false;
+    if (c->move &&
+        ash__dav_has_closed_members(c->dav, c->x->op, c->source.entry, &closed, &err) != 0)
         ash__answer_error(c->x, &err);
-    else if (closed != NULL)
+    else if (closed)
         ash__answer_text(c->x, 403, "something in %s is not yours to move", c->from);
-    ash_tree_entry_free(closed);
     return !ash__answered(c->x);
 }
 

@@ -58,18 +58,14 @@ static void run_mkdir(ash_api_call *c)
 }
 
 /* As MOVE has it. */
-static bool check_members(ash_api_call *c, const ash_tree_entry *folder)
+static bool check_members(ash_api_call *c, const ash_tree_entry *moved)
 {
     ash_error err = ASH_ERROR_INIT;
-    ash_tree_entry *closed = NULL;
-    if (folder == NULL || !ash_tree_entry_is_folder(folder))
-        return true;
-    if (ash__dav_find_closed(c->mount->dav, c->x->op, c->path, ASH_TREE_READ | ASH_TREE_WRITE,
-                             &closed, &err) != 0)
+    bool closed = false;
+    if (ash__dav_has_closed_members(c->mount->dav, c->x->op, moved, &closed, &err) != 0)
         ash__api_fail(c, &err);
-    else if (closed != NULL)
+    else if (closed)
         ash__api_refuse(c, 403, "EACCES", "something in %.300s is not yours to move", c->url_path);
-    ash_tree_entry_free(closed);
     return c->x->status == 0;
 }
 

@@ -2,6 +2,7 @@
 /* Links to what lies in a tree: made, listed, taken back. */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "http/date.h"
 #include "http/gate/trace.h"
 #include "http/site/api.h"
@@ -143,20 +144,13 @@ static void make(ash_api_call *c, ash_share *share)
     ash_tree_entry_free(e);
 }
 
-/* As versions have it (ash_tree_entry_changed_by). */
-static char *name_of(const ash_principal *who)
-{
-    return who->db == NULL || strcmp(who->db, "admin") == 0
-               ? ash__strdup(who->user)
-               : ash__sprintf("%s@%s", who->user, who->db);
-}
-
 static void run_share(ash_api_call *c)
 {
     ash_share share = {0};
+    const ash_principal *who = c->x->op != NULL ? c->x->op->principal : NULL;
     share.root = ash__strdup(ash_tree_root(c->mount->tree));
-    if (c->x->op != NULL && c->x->op->principal->user != NULL)
-        share.by = name_of(c->x->op->principal);
+    if (who != NULL && who->user != NULL)
+        share.by = ash__text_user(who->user, who->db);
     if (read_right(c, &share.upload) && read_end(c, &share.expires_ms) && read_bounds(c, &share))
         make(c, &share);
     ash__share_release(&share);

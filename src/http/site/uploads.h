@@ -30,8 +30,7 @@ typedef struct ash_site_upload {
     char token[ASH_UPLOAD_TOKEN_BYTES];
     char *mount, *path, *type; /* type: "" where nothing was said */
     char *metadata;            /* the field as it came */
-    char *
-        by; /* "DATABASE.NAME" of the user whose it is; "": nobody was asked, and it is anybody's */
+    char *by;                  /* "DATABASE.NAME" of its user; "": anybody's, nobody was asked */
     int64_t length, offset;
     int64_t modified_ms, expires_ms;
     int32_t if_version; /* of the file that it is for; 0: any */

@@ -18,10 +18,10 @@ static int tokens_setup(void **state)
     if (hosted_setup(state) != 0)
         return -1;
     hosted *h = *state;
-    support_folder(h->f, "work");
-    support_put_text(h->f, "work/a", "a");
-    support_folder(h->f, "work2");
-    support_put_text(h->f, "work2/a", "a");
+    support_folder(h->f, "team");
+    support_put_text(h->f, "team/a", "a");
+    support_folder(h->f, "team2");
+    support_put_text(h->f, "team2/a", "a");
     support_put_text(h->f, "top", "top");
     hosted_add_user(h, "ann", "p", WRITES);
     hosted_add_user(h, "bob", "p", WRITES);
@@ -164,54 +164,54 @@ static const struct {
     const char *line, *fields, *body;
     int status;
 } reach[] = {
-    {"GET /work/a", NULL, NULL, 200},
-    {"GET /work/", NULL, NULL, 200},
-    {"PROPFIND /work", "Depth: 1\n", NULL, 207},
-    {"PUT /work/new", NULL, "x", 201},
-    {"COPY /work/a", "Destination: /work/b\n", NULL, 201},
-    {"COPY /work/a", "Destination: http://localhost:8080/work/c\n", NULL, 201},
-    {"GET /.ashlar/tree/list?path=/work", NULL, NULL, 200},
-    {"GET /.ashlar/tree/list?path=/work/", NULL, NULL, 200},
-    {"GET /.ashlar/archive/work?format=zip", NULL, NULL, 200},
-    {"POST /.ashlar/tree/move", JSON, "{\"path\": \"/work/b\", \"to\": \"/work/d\"}", 200},
+    {"GET /team/a", NULL, NULL, 200},
+    {"GET /team/", NULL, NULL, 200},
+    {"PROPFIND /team", "Depth: 1\n", NULL, 207},
+    {"PUT /team/new", NULL, "x", 201},
+    {"COPY /team/a", "Destination: /team/b\n", NULL, 201},
+    {"COPY /team/a", "Destination: http://localhost:8080/team/c\n", NULL, 201},
+    {"GET /.ashlar/tree/list?path=/team", NULL, NULL, 200},
+    {"GET /.ashlar/tree/list?path=/team/", NULL, NULL, 200},
+    {"GET /.ashlar/archive/team?format=zip", NULL, NULL, 200},
+    {"POST /.ashlar/tree/move", JSON, "{\"path\": \"/team/b\", \"to\": \"/team/d\"}", 200},
     {"GET /health", NULL, NULL, 403},
     {"GET /.ashlar/health", NULL, NULL, 200},
     {"GET /", NULL, NULL, 403},
     {"GET /top", NULL, NULL, 403},
-    {"GET /work2/a", NULL, NULL, 403},
-    {"GET /work2", NULL, NULL, 403},
+    {"GET /team2/a", NULL, NULL, 403},
+    {"GET /team2", NULL, NULL, 403},
     {"GET /missing", NULL, NULL, 403},
     {"GET /wor", NULL, NULL, 403},
     {"PROPFIND /", "Depth: 0\n", NULL, 403},
     {"OPTIONS *", NULL, NULL, 403},
     {"PUT /new", NULL, "x", 403},
-    {"COPY /work/a", "Destination: /out\n", NULL, 403},
-    {"MOVE /work/a", "Destination: /work2/out\n", NULL, 403},
-    {"COPY /top", "Destination: /work/in\n", NULL, 403},
-    {"COPY /work/a", "Destination: /work2\n", NULL, 403},
+    {"COPY /team/a", "Destination: /out\n", NULL, 403},
+    {"MOVE /team/a", "Destination: /team2/out\n", NULL, 403},
+    {"COPY /top", "Destination: /team/in\n", NULL, 403},
+    {"COPY /team/a", "Destination: /team2\n", NULL, 403},
     {"GET /.ashlar/tree/list?path=/", NULL, NULL, 403},
     {"GET /.ashlar/tree/stat?path=/top", NULL, NULL, 403},
     {"GET /.ashlar/tree/search?path=/&q=t", NULL, NULL, 403},
     {"GET /.ashlar/tree/trash?path=/", NULL, NULL, 403},
-    {"GET /.ashlar/tree/shares?path=/work", NULL, NULL, 403},
+    {"GET /.ashlar/tree/shares?path=/team", NULL, NULL, 403},
     {"GET /.ashlar/archive/?format=zip", NULL, NULL, 403},
-    {"GET /.ashlar/archive/work2?format=zip", NULL, NULL, 403},
+    {"GET /.ashlar/archive/team2?format=zip", NULL, NULL, 403},
     {"GET /.ashlar/archive", NULL, NULL, 403},
     {"GET /.ashlar/events/", NULL, NULL, 403},
-    {"GET /.ashlar/versions/work/a/", NULL, NULL, 403},
-    {"GET /.ashlar/at/2036-01-01/work/", NULL, NULL, 403},
+    {"GET /.ashlar/versions/team/a/", NULL, NULL, 403},
+    {"GET /.ashlar/at/2036-01-01/team/", NULL, NULL, 403},
     {"GET /.ashlar/trash/", NULL, NULL, 403},
     {"GET /.ashlar/metrics", NULL, NULL, 403},
     {"GET /.ashlar/tokens", NULL, NULL, 403},
     {"GET /.ashlar/nothing", NULL, NULL, 403},
-    {"POST /.ashlar/uploads/work/x", "Tus-Resumable: 1.0.0\nUpload-Length: 3\n", NULL, 403},
-    {"POST /.ashlar/tree/move", JSON, "{\"path\": \"/work/d\", \"to\": \"/out\"}", 403},
-    {"POST /.ashlar/tree/copy", JSON, "{\"path\": \"/top\", \"to\": \"/work/in\"}", 403},
+    {"POST /.ashlar/uploads/team/x", "Tus-Resumable: 1.0.0\nUpload-Length: 3\n", NULL, 403},
+    {"POST /.ashlar/tree/move", JSON, "{\"path\": \"/team/d\", \"to\": \"/out\"}", 403},
+    {"POST /.ashlar/tree/copy", JSON, "{\"path\": \"/top\", \"to\": \"/team/in\"}", 403},
     {"POST /.ashlar/tree/undelete", JSON,
-     "{\"path\": \"/work\", \"id\": \"0123456789abcdef01234567\"}", 403},
-    {"POST /.ashlar/tree/restore", JSON, "{\"path\": \"/work\", \"at\": \"2036-01-01T00:00:00Z\"}",
+     "{\"path\": \"/team\", \"id\": \"0123456789abcdef01234567\"}", 403},
+    {"POST /.ashlar/tree/restore", JSON, "{\"path\": \"/team\", \"at\": \"2036-01-01T00:00:00Z\"}",
      403},
-    {"POST /.ashlar/tree/share", JSON, "{\"path\": \"/work\"}", 403},
+    {"POST /.ashlar/tree/share", JSON, "{\"path\": \"/team\"}", 403},
     {"POST /.ashlar/tree/unshare", JSON, "{\"id\": \"0123456789abcdef01234567\"}", 403},
 };
 
@@ -219,11 +219,11 @@ static void test_one_for_a_place(void **state)
 {
     hosted *h = *state;
     shown t;
-    make(h, false, "/work", &t);
+    make(h, false, "/team", &t);
     for (size_t i = 0; i < ASH_ARRAY_LEN(reach); i++)
         expect(h, &t, reach[i].line, reach[i].fields, reach[i].body, reach[i].status);
     support_expect_missing(h->f, "out");
-    support_expect_missing(h->f, "work/in");
+    support_expect_missing(h->f, "team/in");
 }
 
 static bool has_come(visit *v, const char *text)
@@ -247,27 +247,27 @@ static void test_events_of_one_for_a_place(void **state)
     hosted *h = *state;
     shown t;
     char line[40];
-    make(h, false, "/work", &t);
-    support_folder(h->f, "work/sub");
-    visit *v = hosted_ask(h, "GET /.ashlar/events/work", t.field, NULL);
+    make(h, false, "/team", &t);
+    support_folder(h->f, "team/sub");
+    visit *v = hosted_ask(h, "GET /.ashlar/events/team", t.field, NULL);
     /* It listens once it is told of something. */
-    for (int i = 0; !has_come(v, "/work/b"); i++) {
+    for (int i = 0; !has_come(v, "/team/b"); i++) {
         assert_true(i < 200);
-        snprintf(line, sizeof line, "work/b%d", i);
+        snprintf(line, sizeof line, "team/b%d", i);
         support_put_text(h->f, line, "x");
         ash__clock_sleep_ms(50);
         visit_read(v);
     }
     support_put_text(h->f, "elsewhere", "x");
-    support_move(h->f, "elsewhere", "work/came");
-    read_until(v, "\"kind\":\"created\",\"path\":\"/work/came\"");
-    support_move(h->f, "work/came", "work/sub/came");
-    read_until(v, "\"path\":\"/work/sub/came\",\"from\":\"/work/came\"");
+    support_move(h->f, "elsewhere", "team/came");
+    read_until(v, "\"kind\":\"created\",\"path\":\"/team/came\"");
+    support_move(h->f, "team/came", "team/sub/came");
+    read_until(v, "\"path\":\"/team/sub/came\",\"from\":\"/team/came\"");
     assert_false(has_come(v, "event: reload"));
-    support_move(h->f, "work/sub/came", "elsewhere");
+    support_move(h->f, "team/sub/came", "elsewhere");
     read_until(v, "event: reload");
-    support_put_text(h->f, "work/last", "x");
-    read_until(v, "/work/last");
+    support_put_text(h->f, "team/last", "x");
+    read_until(v, "/team/last");
     assert_false(has_come(v, "elsewhere"));
     visit_free(v);
 }
@@ -277,27 +277,27 @@ static void test_versions_of_elsewhere(void **state)
 {
     hosted *h = *state;
     shown t, all;
-    static const char *const lines[] = {"GET /.ashlar/tree/stat?path=/work/in&version=1",
-                                        "GET /.ashlar/tree/content?path=/work/in&version=1",
-                                        "GET /.ashlar/tree/diff?path=/work/in&from=1&to=3",
-                                        "GET /.ashlar/tree/diff?path=/work/in&from=3&to=1"};
-    make(h, false, "/work", &t);
+    static const char *const lines[] = {"GET /.ashlar/tree/stat?path=/team/in&version=1",
+                                        "GET /.ashlar/tree/content?path=/team/in&version=1",
+                                        "GET /.ashlar/tree/diff?path=/team/in&from=1&to=3",
+                                        "GET /.ashlar/tree/diff?path=/team/in&from=3&to=1"};
+    make(h, false, "/team", &t);
     make(h, false, NULL, &all);
     support_put_text(h->f, "elsewhere", "x");
-    support_move(h->f, "elsewhere", "work/in");
-    support_put_text(h->f, "work/in", "y");
+    support_move(h->f, "elsewhere", "team/in");
+    support_put_text(h->f, "team/in", "y");
     for (size_t i = 0; i < ASH_ARRAY_LEN(lines); i++) {
         expect(h, &t, lines[i], NULL, NULL, 403);
         expect(h, &all, lines[i], NULL, NULL, 200);
     }
-    expect(h, &t, "POST /.ashlar/tree/restore", JSON, "{\"path\": \"/work/in\", \"version\": 1}",
+    expect(h, &t, "POST /.ashlar/tree/restore", JSON, "{\"path\": \"/team/in\", \"version\": 1}",
            403);
     expect(h, &t, "POST /.ashlar/tree/tag", JSON,
-           "{\"path\": \"/work/in\", \"version\": 1, \"tag\": \"t\"}", 403);
-    expect(h, &t, "REPORT /work/in", NULL, "<version-tree xmlns=\"DAV:\"/>", 403);
-    expect(h, &t, "GET /.ashlar/tree/diff?path=/work/in&from=2&to=3", NULL, NULL, 200);
-    expect(h, &t, "GET /.ashlar/tree/content?path=/work/in&version=9", NULL, NULL, 404);
-    visit *v = hosted_ask(h, "GET /.ashlar/tree/history?path=/work/in", t.field, NULL);
+           "{\"path\": \"/team/in\", \"version\": 1, \"tag\": \"t\"}", 403);
+    expect(h, &t, "REPORT /team/in", NULL, "<version-tree xmlns=\"DAV:\"/>", 403);
+    expect(h, &t, "GET /.ashlar/tree/diff?path=/team/in&from=2&to=3", NULL, NULL, 200);
+    expect(h, &t, "GET /.ashlar/tree/content?path=/team/in&version=9", NULL, NULL, 404);
+    visit *v = hosted_ask(h, "GET /.ashlar/tree/history?path=/team/in", t.field, NULL);
     visit_expect(v, 200);
     assert_false(has_come(v, "elsewhere"));
     assert_true(has_come(v, "\"version\":2,") && has_come(v, "\"version\":3,"));
@@ -311,7 +311,7 @@ static void test_making_and_taking_back(void **state)
     hosted *h = *state;
     shown t;
     visit *v = hosted_ask_as(h, "ann:p", "POST /.ashlar/tokens", JSON,
-                             "{\"readOnly\": true, \"path\": \"/work\"}");
+                             "{\"readOnly\": true, \"path\": \"/team\"}");
     visit_expect(v, 201);
     visit_expect_field(v, "Cache-Control", "no-store");
     char *text = strstr(ash__buffer_text(&v->body), "ashlar_");
@@ -319,19 +319,19 @@ static void test_making_and_taking_back(void **state)
     snprintf(t.text, sizeof t.text, "%s", text);
     snprintf(t.field, sizeof t.field, "Authorization: Bearer %s\n", t.text);
     visit_free(v);
-    expect(h, &t, "GET /work/a", NULL, NULL, 200);
-    expect(h, &t, "PUT /work/a", NULL, "x", 403);
+    expect(h, &t, "GET /team/a", NULL, NULL, 200);
+    expect(h, &t, "PUT /team/a", NULL, "x", 403);
     expect(h, &t, "GET /top", NULL, NULL, 403);
     v = hosted_ask_as(h, "ann:p", "GET /.ashlar/tokens", NULL, NULL);
     visit_expect(v, 200);
-    assert_non_null(strstr(ash__buffer_text(&v->body), "\"readOnly\":true,\"path\":\"/work\"}"));
+    assert_non_null(strstr(ash__buffer_text(&v->body), "\"readOnly\":true,\"path\":\"/team\"}"));
     assert_null(strstr(ash__buffer_text(&v->body), "ashlar_"));
     visit_free(v);
     char *line = ash__sprintf("DELETE /.ashlar/tokens/%.16s", t.text + 7);
     hosted_expect_as(h, "bob:p", line, NULL, 404);
     hosted_expect_as(h, "ann:p", line, NULL, 204);
     ash__free(line);
-    expect(h, &t, "GET /work/a", NULL, NULL, 401);
+    expect(h, &t, "GET /team/a", NULL, NULL, 401);
 }
 
 static void expect_said(hosted *h, const shown *t, const char *line, const char *fields,
@@ -351,7 +351,7 @@ static void test_why_it_may_not(void **state)
     hosted *h = *state;
     shown reads, placed, all;
     make(h, true, NULL, &reads);
-    make(h, false, "/work", &placed);
+    make(h, false, "/team", &placed);
     make(h, false, NULL, &all);
     expect_said(h, &reads, "PUT /new", "", "x", "this token is for reading alone");
     expect_said(h, &reads, "POST /.ashlar/tree/mkdir", JSON, "{\"path\": \"/n\"}",
@@ -377,7 +377,7 @@ static void test_what_makes_no_token(void **state)
     static const char *const bodies[] = {"{\"readOnly\": 1}",
                                          "{\"readonly\": true}",
                                          "{\"path\": 1}",
-                                         "{\"path\": \"work\"}",
+                                         "{\"path\": \"team\"}",
                                          "{\"path\": \"/a\", \"path\": \"/\"}",
                                          "{\"expires\": \"2020-01-01T00:00:00Z\"}",
                                          "{\"expires\": \"1970-01-01T00:00:00Z\"}",
