@@ -151,43 +151,20 @@ WRITER(supported_reports)
     return true;
 }
 
-/* Of the tightest quota above the folder, which counts what it has and what it may get together; else
- * of the store and its disk. */
-static void read_room(const ash_dav_facts *f, const ash_tree_entry *e, int64_t *used,
-                      int64_t *available)
-{
-    ash_tree_quota q = ASH_TREE_QUOTA_INIT;
-    *used = f->used_bytes;
-    *available = f->free_bytes;
-    q.max_bytes = q.used_bytes = -1;
-    if (!f->has_quotas ||
-        ash_tree_get_quota(f->dav->tree, ash_tree_entry_path(e), NULL, &q, NULL, NULL) != 0 ||
-        q.max_bytes < 0 || q.used_bytes < 0)
-        return;
-    int64_t left = q.used_bytes < q.max_bytes ? q.max_bytes - q.used_bytes : 0;
-    *used = q.used_bytes;
-    if (*available < 0 || left < *available)
-        *available = left;
-}
-
 WRITER(quota_available)
 {
-    int64_t used, available;
     (void)path;
-    if (!ash_tree_entry_is_folder(e))
+    if (!ash_tree_entry_is_folder(e) || f->free_bytes < 0)
         return false;
-    read_room(f, e, &used, &available);
-    return available >= 0 && add_number(out, "D:quota-available-bytes", available);
+    return add_number(out, "D:quota-available-bytes", f->free_bytes);
 }
 
 WRITER(quota_used)
 {
-    int64_t used, available;
     (void)path;
-    if (!ash_tree_entry_is_folder(e))
+    if (!ash_tree_entry_is_folder(e) || f->used_bytes < 0)
         return false;
-    read_room(f, e, &used, &available);
-    return used >= 0 && add_number(out, "D:quota-used-bytes", used);
+    return add_number(out, "D:quota-used-bytes", f->used_bytes);
 }
 
 /* ---- what ownCloud's and Nextcloud's clients, and rclone, ask for ---- */
@@ -294,7 +271,7 @@ void ash__dav_facts_read_quota(ash_dav_facts *f)
 {
     bson_t stats;
     ash_error err = ASH_ERROR_INIT;
-    f->used_bytes = f->free_bytes = -1;
+    f->store_used = f->store_free = -1;
     f->has_quotas = false;
     (void)ash_tree_has_quotas(f->dav->tree, NULL, &f->has_quotas, NULL);
     if (ash_store_stats(f->dav->store, ash_store_default_db(f->dav->store), NULL, 1, NULL, &stats,
@@ -302,8 +279,26 @@ void ash__dav_facts_read_quota(ash_dav_facts *f)
         return;
     int64_t used = number_of(&stats, "totalSize");
     int64_t all = number_of(&stats, "fsTotalSize"), taken = number_of(&stats, "fsUsedSize");
-    f->used_bytes = used;
+    f->store_used = used;
     if (all >= 0 && taken >= 0)
-        f->free_bytes = all > taken ? all - taken : 0;
+        f->store_free = all > taken ? all - taken : 0;
     bson_destroy(&stats);
+}
+
+/* Of the tightest quota above the folder, which counts what it has and what it may get together; else
+ * of the store and its disk. */
+void ash__dav_facts_turn_to(ash_dav_facts *f, const ash_tree_entry *e)
+{
+    ash_tree_quota q = ASH_TREE_QUOTA_INIT;
+    f->used_bytes = f->store_used;
+    f->free_bytes = f->store_free;
+    q.max_bytes = q.used_bytes = -1;
+    if (!f->has_quotas || !ash_tree_entry_is_folder(e) ||
+        ash_tree_get_quota(f->dav->tree, ash_tree_entry_path(e), NULL, &q, NULL, NULL) != 0 ||
+        q.max_bytes < 0 || q.used_bytes < 0)
+        return;
+    int64_t left = q.used_bytes < q.max_bytes ? q.max_bytes - q.used_bytes : 0;
+    f->used_bytes = q.used_bytes;
+    if (f->free_bytes < 0 || left < f->free_bytes)
+        f->free_bytes = left;
 }

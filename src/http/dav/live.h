@@ -11,10 +11,13 @@
 typedef struct ash_dav_facts {
     ash_dav *dav;
     const ash_dav_lock_set *locks;
-    int64_t used_bytes, free_bytes; /* of the store; -1: not known */
+    int64_t store_used, store_free; /* bytes, of the store and its disk; -1: not known */
     bool has_quotas;                /* some of its folders have one */
+    int64_t used_bytes, free_bytes; /* of the folder that is told of; likewise */
 } ash_dav_facts;
 void ash__dav_facts_read_quota(ash_dav_facts *f);
+/* The next resource, for whoever has read quotas. */
+void ash__dav_facts_turn_to(ash_dav_facts *f, const ash_tree_entry *e);
 
 typedef struct ash_dav_live {
     const char *space, *name;

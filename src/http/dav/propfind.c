@@ -43,6 +43,14 @@ static void release(ash_exchange *x)
 
 /* ---- one resource ---- */
 
+static bool wants_quota(const finding *f)
+{
+    for (size_t i = 0; i < f->wanted.count; i++)
+        if (strncmp(f->wanted.items[i].name, "quota-", 6) == 0)
+            return true;
+    return f->names;
+}
+
 static void write_all(finding *f, const ash_tree_entry *e, const char *path, ash_buffer *out)
 {
     bson_t props;
@@ -99,6 +107,8 @@ static void write_response(finding *f, const ash_tree_entry *e, const char *path
     static const char not_found[] =
         "</D:prop><D:status>HTTP/1.1 404 Not Found</D:status></D:propstat>";
     ash__buffer_append_text(out, "</D:href><D:propstat><D:prop>");
+    if (wants_quota(f))
+        ash__dav_facts_turn_to(&f->facts, e);
     if (f->all)
         write_all(f, e, path, out);
     if (f->names)
@@ -170,14 +180,6 @@ static int more(ash_exchange *x, ash_buffer *out)
         return ASH_MORE_TO_COME;
     ash__buffer_append_text(out, ASH_DAV_MULTISTATUS_END);
     return ASH_MORE_LAST;
-}
-
-static bool wants_quota(const finding *f)
-{
-    for (size_t i = 0; i < f->wanted.count; i++)
-        if (strncmp(f->wanted.items[i].name, "quota-", 6) == 0)
-            return true;
-    return f->names;
 }
 
 static int look(finding *f, const ash_op *op, ash_error *err)
