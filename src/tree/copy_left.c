@@ -51,21 +51,12 @@ typedef struct emptying {
 static int delete_batch(ash_tree_commit *c, void *ctx, ash_error *err)
 {
     const emptying *m = ctx;
-    bson_t filter = BSON_INITIALIZER, in, ids;
+    bson_t filter = BSON_INITIALIZER;
     ash_remove_options o = ASH_REMOVE_OPTIONS_INIT;
     size_t used;
     ash_content_use *uses = ash__content_uses(m->batch.items, m->batch.count, &used);
     o.op = c->op;
-    bson_append_document_begin(&filter, "_id", 3, &in);
-    bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = 0; i < m->batch.count; i++) {
-        char buf[12];
-        const char *key;
-        size_t len = bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
-        bson_append_value(&ids, key, (int)len, &m->batch.items[i]->id);
-    }
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
+    ash__filter_entries(&filter, "_id", m->batch.items, m->batch.count);
     int rc = ash_collection_remove(c->tree->current, &filter, &o, NULL, err);
     if (rc == 0 && used > 0)
         rc = ash__contents_let_go(c->tree->contents, uses, used, &c->op, err);

@@ -84,14 +84,8 @@ static int strike_out(ash_tree *tree, bool is_there, const bson_t *filter, batch
 
 static int strike_out_current(ash_tree *tree, batch *b, const ash_op *op, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, in, ids;
-    char buf[12];
-    bson_append_document_begin(&filter, "_id", 3, &in);
-    bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = b->first; i < b->end; i++)
-        bson_append_value(&ids, nth(i - b->first, buf), -1, &b->list->items[i]->id);
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
+    bson_t filter = BSON_INITIALIZER;
+    ash__filter_entries(&filter, "_id", b->list->items + b->first, b->end - b->first);
     int rc = strike_out(tree, true, &filter, b, op, err);
     bson_destroy(&filter);
     return rc;

@@ -77,14 +77,9 @@ static void append_nth(bson_t *array, size_t i, const bson_value_t *id)
 static int read_again(ash_tree_commit *c, const ash_tree_entries *batch, ash_tree_entries *out,
                       ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, in, ids;
+    bson_t filter = BSON_INITIALIZER;
     ash_find_options o = ash__tree_find_options(&c->op);
-    bson_append_document_begin(&filter, "_id", 3, &in);
-    bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = 0; i < batch->count; i++)
-        append_nth(&ids, i, &batch->items[i]->id);
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
+    ash__filter_entries(&filter, "_id", batch->items, batch->count);
     int rc = ash__tree_find_all(c->tree->current, &filter, &o, out, err);
     bson_destroy(&filter);
     return rc;

@@ -290,6 +290,22 @@ uint64_t ash__hash_id(const bson_value_t *id)
     return sum;
 }
 
+void ash__filter_entries(bson_t *filter, const char *name, ash_tree_entry *const *entries,
+                         size_t count)
+{
+    bson_t in, ids;
+    bson_append_document_begin(filter, name, -1, &in);
+    bson_append_array_begin(&in, "$in", 3, &ids);
+    for (size_t i = 0; i < count; i++) {
+        char buf[12];
+        const char *key;
+        size_t len = bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
+        bson_append_value(&ids, key, (int)len, &entries[i]->id);
+    }
+    bson_append_array_end(&in, &ids);
+    bson_append_document_end(filter, &in);
+}
+
 void ash__tree_give(int rc, ash_tree_entry *e, ash_tree_entry **out)
 {
     if (out != NULL)

@@ -41,6 +41,9 @@ void ash__tree_give(int rc, ash_tree_entry *e, ash_tree_entry **out);
 bool ash__same_id(const bson_value_t *a, const bson_value_t *b);
 /* Of the same ids the same. */
 uint64_t ash__hash_id(const bson_value_t *id);
+/* {name: {$in: the entries' ids}}, appended to the filter. */
+void ash__filter_entries(bson_t *filter, const char *name, ash_tree_entry *const *entries,
+                         size_t count);
 /* A field of the document by its name; false: there is none. */
 bool ash__entry_field(const ash_tree_entry *e, const char *name, bson_iter_t *it);
 

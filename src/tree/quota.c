@@ -142,18 +142,9 @@ int ash__quota_refuse(ash_tree *tree, const bson_value_t *folder, const ash_quot
 static int find_of_chain(ash_tree *tree, const ash_tree_chain *chain, const ash_op *op,
                          ash_cursor **out, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, in, ids;
+    bson_t filter = BSON_INITIALIZER;
     ash_find_options o = ash__tree_find_options(op);
-    bson_append_document_begin(&filter, "_id", 3, &in);
-    bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = 0; i < chain->count; i++) {
-        char buf[12];
-        const char *key;
-        size_t len = bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
-        bson_append_value(&ids, key, (int)len, &chain->items[i]->id);
-    }
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
+    ash__filter_entries(&filter, "_id", chain->items, chain->count);
     int rc = ash_collection_find(tree->quotas, &filter, &o, out, err);
     bson_destroy(&filter);
     return rc;

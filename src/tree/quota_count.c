@@ -50,20 +50,11 @@ static int next_entry(ash_cursor *cursor, ash_tree_entry **out, bool *ends, ash_
 
 static int find_inside(count *k, size_t first, size_t end, ash_cursor **out, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, in, ids;
+    bson_t filter = BSON_INITIALIZER;
     bson_t *only = BCON_NEW("sha", BCON_INT32(1), "length", BCON_INT32(1), "in", BCON_INT32(1));
     ash_find_options o = ash__tree_find_options(k->op);
     o.projection = only;
-    bson_append_document_begin(&filter, "parent", 6, &in);
-    bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = first; i < end; i++) {
-        char buf[12];
-        const char *key;
-        size_t len = bson_uint32_to_string((uint32_t)(i - first), &key, buf, sizeof buf);
-        bson_append_value(&ids, key, (int)len, &k->folders.items[i]->id);
-    }
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
+    ash__filter_entries(&filter, "parent", k->folders.items + first, end - first);
     int rc = ash_collection_find(k->tree->current, &filter, &o, out, err);
     bson_destroy(only);
     bson_destroy(&filter);

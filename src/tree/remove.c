@@ -14,21 +14,12 @@ enum { BATCH = ASH_TREE_BATCH };
 static int take_out(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
                     ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, in, ids;
+    bson_t filter = BSON_INITIALIZER;
     ash_remove_options o = ASH_REMOVE_OPTIONS_INIT;
     ash_write_result result;
     ash_write_result_init(&result);
     o.op = c->op;
-    bson_append_document_begin(&filter, "_id", 3, &in);
-    bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = 0; i < count; i++) {
-        char buf[12];
-        const char *key;
-        size_t len = bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
-        bson_append_value(&ids, key, (int)len, &entries[i]->id);
-    }
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
+    ash__filter_entries(&filter, "_id", entries, count);
     int rc = ash_collection_remove(c->tree->current, &filter, &o, &result, err);
     if (rc == 0 && result.deleted != (int64_t)count)
         rc = ash__fail(err, ASH_ECONFLICT, "what is to be deleted was changed meanwhile");
