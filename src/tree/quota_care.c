@@ -79,22 +79,24 @@ static int check_one(ash_tree *tree, const bson_value_t *id, const ash_op *op,
                      ash_quota_tell_fn tell, void *ctx, ash_error *err)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    const char *user = ash__quota_user(id);
     char text[200] = "";
     sum s = {0};
     bool reached = false;
     int rc = look_at(tree, id, op, &s, err);
     if (rc == 0 && s.wrong)
-        snprintf(text, sizeof text,
-                 "its quota counts %" PRId64 " bytes, and its files have %" PRId64
-                 ": set the quota again",
-                 s.quota.used, s.counted);
+        snprintf(
+            text, sizeof text,
+            "%s quota counts %" PRId64 " bytes, and %s files have %" PRId64 ": set the quota again",
+            user != NULL ? "the" : "its", s.quota.used, user != NULL ? "the" : "its", s.counted);
     else if (rc == 0 && s.quota.max >= 0 && s.quota.used < 0 &&
              is_left(tree, &s.quota, 10 * MINUTE_MS))
-        snprintf(text, sizeof text, "its quota was never counted: set it again");
-    if (rc == 0 && text[0] != '\0')
+        snprintf(text, sizeof text, "%s quota was never counted: set it again",
+                 user != NULL ? "the" : "its");
+    if (rc == 0 && text[0] != '\0' && user == NULL)
         rc = ash__quota_folder(tree, id, op, &chain, &reached, err);
     if (rc == 0 && text[0] != '\0')
-        tell(ctx, chain.count > 0 ? ash__chain_last(&chain) : NULL, text);
+        tell(ctx, chain.count > 0 ? ash__chain_last(&chain) : NULL, user, text);
     ash__chain_release(&chain);
     return rc;
 }
@@ -148,6 +150,8 @@ static int collect_one(ash_tree_commit *c, void *ctx, ash_error *err)
         return rc;
     if (!moving && id->value_type == BSON_TYPE_UTF8)
         return 0; /* a root is always there */
+    if (ash__quota_user(id) != NULL)
+        return 0; /* users who were dropped may come again, and their files are there */
     rc = moving ? 0 : ash__tree_newest(c->tree, id, &c->op, &folder, err);
     if (rc == 0 && folder == NULL)
         rc = ash__quota_remove(c->tree, id, &c->op, err);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adding up what lies below a folder: in the commit, if that is little; else beside the others, again
+/* Adding up what lies below a folder, or is a user's: in the commit, if that is little; else beside the others, again
  * until nobody has changed anything meanwhile. */
 #include "tree/quota.h"
 
 #include "base/mem.h"
 #include "tree/change.h"
+
+#include <string.h>
 
 enum { FOLDERS_AT_ONCE = 500, TRIES = 8 };
 
@@ -78,9 +80,50 @@ static int look_into(count *k, size_t first, size_t end, ash_error *err)
     return rc;
 }
 
+/* ---- of a user ---- */
+
+/* Nothing leads from him to his files: all are looked at. */
+static int find_written(count *k, const char *user, ash_cursor **out, ash_error *err)
+{
+    bson_t *filter = k->max > 0 ? bson_new() /* in how many there are, too, a commit is bounded */
+                                : BCON_NEW("$or", "[", "{", "written_by", BCON_UTF8(user), "}", "{",
+                                           "changed_by", BCON_UTF8(user), "written_by", "{",
+                                           "$exists", BCON_BOOL(false), "}", "}", "]");
+    bson_t *only = BCON_NEW("sha", BCON_INT32(1), "length", BCON_INT32(1), "in", BCON_INT32(1),
+                            "changed_by", BCON_INT32(1), "written_by", BCON_INT32(1));
+    ash_find_options o = ash__tree_find_options(k->op);
+    o.projection = only;
+    int rc = ash_collection_find(k->tree->current, filter, &o, out, err);
+    bson_destroy(only);
+    bson_destroy(filter);
+    return rc;
+}
+
+static int count_written(count *k, const char *user, ash_error *err)
+{
+    ash_cursor *cursor = NULL;
+    bool ends = false;
+    int rc = find_written(k, user, &cursor, err);
+    while (rc == 0 && !ends) {
+        ash_tree_entry *e = NULL;
+        rc = next_entry(cursor, &e, &ends, err);
+        const char *who = rc == 0 && e != NULL ? ash_tree_entry_written_by(e) : NULL;
+        if (who != NULL && strcmp(who, user) == 0)
+            ash__add_length(&k->bytes, e->content.length);
+        ash_tree_entry_free(e);
+        if (rc == 0 && !ends && k->max > 0 && ++k->entries > k->max)
+            rc = say_too_many(err);
+    }
+    ash_cursor_free(cursor);
+    return rc;
+}
+
+/* ---- of either ---- */
+
 int ash__quota_count(ash_tree *tree, const bson_value_t *folder, bool bounded, const ash_op *op,
                      int64_t *bytes, ash_error *err)
 {
+    const char *user = ash__quota_user(folder);
     count k = {.tree = tree, .op = op};
     ash_tree_entry *top = ash__new(ash_tree_entry);
     int rc = 0;
@@ -90,7 +133,9 @@ int ash__quota_count(ash_tree *tree, const bson_value_t *folder, bool bounded, c
     }
     bson_value_copy(folder, &top->id);
     ash__entries_add(&k.folders, top);
-    for (size_t first = 0; rc == 0 && first < k.folders.count;) {
+    if (user != NULL)
+        rc = count_written(&k, user, err);
+    for (size_t first = 0; user == NULL && rc == 0 && first < k.folders.count;) {
         size_t left = k.folders.count - first;
         size_t end = first + (left < FOLDERS_AT_ONCE ? left : FOLDERS_AT_ONCE);
         rc = look_into(&k, first, end, err);
