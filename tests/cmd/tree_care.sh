@@ -76,6 +76,44 @@ case_quotas() {
     t check >"$scratch/out"
 }
 
+case_quotas_of_users() {
+    fresh
+    head -c 60000 /dev/urandom >"$scratch/big"
+    t -q put --by ann "$scratch/big" d/sub/a
+    t quota --user ann 100k >"$scratch/out"
+    grep -q '^user ann may have 100.0 KiB, and has 58.6 KiB$' "$scratch/out"
+    expect_status 8 t put --by ann "$scratch/big" b
+    grep -q 'over quota: user ann may have 102400 bytes and has 60000; 60000 more were to come$' "$scratch/err"
+    expect_status 8 t cp --by ann d/sub/a c
+    [ "$(t ls -R / | tr '\n' ' ')" = 'd/ d/sub/ d/sub/a ' ]
+    t quota --user ben 0 >"$scratch/out"
+    t -q mv --by ben d/sub/a d/moved # hers as before
+    t quota d 1M >"$scratch/out"
+    t quota --bytes >"$scratch/out"
+    [ "$(tr -s ' ' <"$scratch/out" | tr '\n' ';')" = ' 60000 of 1048576 /d; 60000 of 102400 user ann; 0 of 0 user ben;' ]
+    t --json quota >"$scratch/out"
+    [ "$(tail -n 2 "$scratch/out" | head -n 1)" = '{ "user" : "ann", "maxBytes" : 102400, "usedBytes" : 60000 }' ]
+    [ "$(t --json quota --user ben)" = '{ "user" : "ben", "maxBytes" : 0, "usedBytes" : 0 }' ]
+    t quota d >"$scratch/out" # of folders alone
+    fails grep -q user "$scratch/out"
+    t stat d/moved >"$scratch/out"
+    grep -q '^By: *ben$' "$scratch/out"
+    grep -q '^Author: *ann$' "$scratch/out"
+    t --json ls d >"$scratch/out"
+    grep -q '"by" : "ben", "author" : "ann"' "$scratch/out"
+    t -q put --by ben "$scratch/big" d/moved # the same as before: no new version
+    head -c 60000 /dev/urandom >"$scratch/big"
+    expect_status 8 t put --by ben "$scratch/big" d/moved # all of it would be his
+    t -q put "$scratch/big" d/moved                       # nobody's
+    [ "$(t --json quota --user ann)" = '{ "user" : "ann", "maxBytes" : 102400, "usedBytes" : 0 }' ]
+    t quota --user ann none >"$scratch/out"
+    grep -q '^user ann has no quota$' "$scratch/out"
+    expect_status 2 t quota --user ann much
+    expect_status 2 t quota --user ann d 1k
+    expect_status 2 t quota --user '' 1k
+    t check >"$scratch/out"
+}
+
 # Of several processes at a quota, as many are served as fit, and not one more.
 case_a_quota_of_several_processes() {
     fresh
