@@ -136,6 +136,43 @@ case_a_quota_of_several_processes() {
     stop_server
 }
 
+# The same as a client of MongoDB's, which a deployment of MongoDB's own would be to: transactions overlap there.
+case_quotas_by_mongodb() {
+    fresh
+    head -c 1000 /dev/urandom >"$scratch/big"
+    start_server "$store"
+    r() {
+        "$ASHLAR" -s "mongodb://$server_address/test" tree "$@"
+    }
+    r -q mkdir d d/0 d/1
+    r quota d 9500 >"$scratch/out"
+    r quota --user ann 4000 >"$scratch/out"
+    rm -f "$scratch"/refused.*
+    for who in 1 2 3; do
+        by=$([ $who = 3 ] && echo ben || echo ann)
+        (for i in 1 2 3 4 5 6 7 8; do
+            r -q put --by "$by" "$scratch/big" "d/$((who % 2))/$who-$i" 2>>"$scratch/refused.$who" || :
+        done) &
+        eval "writer$who=$!"
+    done
+    wait "$writer1" "$writer2" "$writer3"
+    [ "$(r ls -R d | grep -c '/[12]-')" = 4 ]
+    [ "$(cat "$scratch"/refused.[12] | grep -c 'over quota: ')" = 12 ]
+    fails grep -v 'over quota: ' "$scratch"/refused.*
+    expect_status 8 r put --by ann "$scratch/big" other
+    grep -q 'over quota: user ann may have 4000 bytes and has 4000; 1000 more were to come$' "$scratch/err"
+    expect_status 8 r cp --by ann d/1/3-1 other
+    r -q mv --by ann d/1/3-1 moved
+    r --json quota >"$scratch/out"
+    used=$(r ls -R d | grep -c -)
+    grep -q "\"path\" : \"/d\", \"maxBytes\" : 9500, \"usedBytes\" : ${used}000 }" "$scratch/out"
+    grep -q '"user" : "ann", "maxBytes" : 4000, "usedBytes" : 4000 }' "$scratch/out"
+    r -q rm -r d
+    [ "$(r --json quota --user ann)" = '{ "user" : "ann", "maxBytes" : 4000, "usedBytes" : 0 }' ]
+    r check >"$scratch/out"
+    stop_server
+}
+
 case_prune() {
     fresh
     five d/a
