@@ -51,6 +51,12 @@ int ash__quota_refuse(ash_tree *tree, const bson_value_t *folder, const ash_quot
 int ash__quota_count(ash_tree *tree, const bson_value_t *folder, bool bounded, const ash_op *op,
                      int64_t *bytes, ash_error *err);
 
+/* All files of a user, or (NULL) all that there are, with whose they are, or NULL: one scan.  What cannot be
+ * read has no bytes. */
+typedef int (*ash_quota_written_fn)(void *ctx, const char *user, int64_t bytes, ash_error *err);
+int ash__quota_each_written(ash_tree *tree, const char *user, const ash_op *op,
+                            ash_quota_written_fn fn, void *ctx, ash_error *err);
+
 /* The same in many steps, into the document, which says `counting`, while others change things. */
 int ash__quota_count_apart(ash_tree *tree, const bson_value_t *folder, const ash_op *op,
                            ash_error *err);
@@ -84,7 +90,7 @@ typedef void (*ash_quota_tell_fn)(void *ctx, const ash_tree_entry *folder, const
                                   const char *text);
 int ash__quotas_check(ash_tree *tree, const ash_op *op, ash_quota_tell_fn tell, void *ctx,
                       ash_error *err);
-/* All of the collection are counted anew, beside others. */
+/* All of the collection's folders are counted anew, beside others. */
 int ash__quotas_recount(ash_tree *tree, const ash_op *op, ash_error *err);
 /* Documents of folders that are not there any more, nor in the history, and of moves
  * that nobody ended. */

@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { TRIES = 5 };
 static const int64_t MINUTE_MS = 60000;
@@ -101,13 +103,71 @@ static int check_one(ash_tree *tree, const bson_value_t *id, const ash_op *op,
     return rc;
 }
 
+/* ---- of all users at once ---- */
+
+typedef struct his_sum {
+    const char *user;
+    const bson_value_t *id;
+    int64_t used, counted;
+} his_sum;
+
+typedef struct users_sums {
+    his_sum *items;
+    size_t count;
+} users_sums;
+
+static int compare_users(const void *a, const void *b)
+{
+    return strcmp(((const his_sum *)a)->user, ((const his_sum *)b)->user);
+}
+
+static int take_written(void *ctx, const char *who, int64_t bytes, ash_error *err)
+{
+    const users_sums *s = ctx;
+    const his_sum key = {.user = who};
+    (void)err;
+    his_sum *his =
+        who == NULL ? NULL : bsearch(&key, s->items, s->count, sizeof *s->items, compare_users);
+    if (his != NULL)
+        ash__add_length(&his->counted, bytes);
+    return 0;
+}
+
+/* One scan for all of them; whoever's sum seems wrong, or is not known, is looked at by himself. */
+static int check_users(ash_tree *tree, const quota_list *l, const ash_op *op,
+                       ash_quota_tell_fn tell, void *ctx, ash_error *err)
+{
+    users_sums s = {ash__alloc_array(l->count + 1, sizeof *s.items), 0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < l->count; i++) {
+        ash_quota_document q;
+        bool there = false;
+        const char *user = ash__quota_user(&l->ids[i]);
+        rc = user != NULL ? ash__quota_find(tree, &l->ids[i], op, &q, &there, err) : 0;
+        if (rc == 0 && there)
+            s.items[s.count++] = (his_sum){user, &l->ids[i], q.used, 0};
+    }
+    if (s.count > 1)
+        qsort(s.items, s.count, sizeof *s.items, compare_users);
+    if (rc == 0 && s.count > 0)
+        rc = ash__quota_each_written(tree, NULL, op, take_written, &s, err);
+    for (size_t i = 0; rc == 0 && i < s.count; i++)
+        if (s.items[i].used != s.items[i].counted)
+            rc = check_one(tree, s.items[i].id, op, tell, ctx, err);
+    ash__free(s.items);
+    return rc;
+}
+
 int ash__quotas_check(ash_tree *tree, const ash_op *op, ash_quota_tell_fn tell, void *ctx,
                       ash_error *err)
 {
     quota_list l = {0};
     int rc = read_list(tree, op, &l, err);
     for (size_t i = 0; rc == 0 && i < l.count; i++)
-        rc = check_one(tree, &l.ids[i], op, tell, ctx, err);
+        if (ash__quota_user(&l.ids[i]) == NULL)
+            rc = check_one(tree, &l.ids[i], op, tell, ctx, err);
+    if (rc == 0)
+        rc = check_users(tree, &l, op, tell, ctx, err);
     release_list(&l);
     return rc;
 }
@@ -131,7 +191,8 @@ int ash__quotas_recount(ash_tree *tree, const ash_op *op, ash_error *err)
     quota_list l = {0};
     int rc = read_list(tree, op, &l, err);
     for (size_t i = 0; rc == 0 && i < l.count; i++)
-        rc = recount(tree, &l.ids[i], op, err);
+        if (ash__quota_user(&l.ids[i]) == NULL)
+            rc = recount(tree, &l.ids[i], op, err);
     release_list(&l);
     return rc;
 }

@@ -82,40 +82,71 @@ static int look_into(count *k, size_t first, size_t end, ash_error *err)
 
 /* ---- of a user ---- */
 
-/* Nothing leads from him to his files: all are looked at. */
-static int find_written(count *k, const char *user, ash_cursor **out, ash_error *err)
+/* Nothing leads from him to his files: all are looked at.  NULL: those of everybody. */
+static bson_t *build_written(const char *user)
 {
-    bson_t *filter = k->max > 0 ? bson_new() /* in how many there are, too, a commit is bounded */
-                                : BCON_NEW("$or", "[", "{", "written_by", BCON_UTF8(user), "}", "{",
-                                           "changed_by", BCON_UTF8(user), "written_by", "{",
-                                           "$exists", BCON_BOOL(false), "}", "}", "]");
+    if (user == NULL)
+        return bson_new();
+    return BCON_NEW("$or", "[", "{", "written_by", BCON_UTF8(user), "}", "{", "changed_by",
+                    BCON_UTF8(user), "written_by", "{", "$exists", BCON_BOOL(false), "}", "}", "]");
+}
+
+static int find_written(ash_tree *tree, const char *user, const ash_op *op, ash_cursor **out,
+                        ash_error *err)
+{
+    bson_t *filter = build_written(user);
     bson_t *only = BCON_NEW("sha", BCON_INT32(1), "length", BCON_INT32(1), "in", BCON_INT32(1),
                             "changed_by", BCON_INT32(1), "written_by", BCON_INT32(1));
-    ash_find_options o = ash__tree_find_options(k->op);
+    ash_find_options o = ash__tree_find_options(op);
     o.projection = only;
-    int rc = ash_collection_find(k->tree->current, filter, &o, out, err);
+    o.past_damage = true;
+    int rc = ash_collection_find(tree->current, filter, &o, out, err);
     bson_destroy(only);
     bson_destroy(filter);
     return rc;
 }
 
-static int count_written(count *k, const char *user, ash_error *err)
+int ash__quota_each_written(ash_tree *tree, const char *user, const ash_op *op,
+                            ash_quota_written_fn fn, void *ctx, ash_error *err)
 {
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     ash_cursor *cursor = NULL;
     bool ends = false;
-    int rc = find_written(k, user, &cursor, err);
+    int rc = ash_store_capabilities(tree->store, &can, err);
+    if (rc == 0)
+        rc = find_written(tree, user, op, &cursor, err);
     while (rc == 0 && !ends) {
+        ash_error own = ASH_ERROR_INIT;
         ash_tree_entry *e = NULL;
-        rc = next_entry(cursor, &e, &ends, err);
-        const char *who = rc == 0 && e != NULL ? ash_tree_entry_written_by(e) : NULL;
-        if (who != NULL && strcmp(who, user) == 0)
-            ash__add_length(&k->bytes, e->content.length);
+        rc = next_entry(cursor, &e, &ends, &own);
+        rc = ash__unless(can.past_damage ? ASH_ECORRUPT : 0, rc, &own, err);
+        if (rc == 0 && !ends)
+            rc = fn(ctx, e != NULL ? ash_tree_entry_written_by(e) : NULL,
+                    e != NULL ? e->content.length : 0, err);
         ash_tree_entry_free(e);
-        if (rc == 0 && !ends && k->max > 0 && ++k->entries > k->max)
-            rc = say_too_many(err);
     }
     ash_cursor_free(cursor);
     return rc;
+}
+
+typedef struct written {
+    count *k;
+    const char *user;
+} written;
+
+static int take_written(void *ctx, const char *who, int64_t bytes, ash_error *err)
+{
+    const written *w = ctx;
+    if (who != NULL && strcmp(who, w->user) == 0)
+        ash__add_length(&w->k->bytes, bytes);
+    return w->k->max > 0 && ++w->k->entries > w->k->max ? say_too_many(err) : 0;
+}
+
+/* A commit is bounded by how many documents there are, whosever they may be. */
+static int count_written(count *k, const char *user, ash_error *err)
+{
+    written w = {k, user};
+    return ash__quota_each_written(k->tree, k->max > 0 ? NULL : user, k->op, take_written, &w, err);
 }
 
 /* ---- of either ---- */
