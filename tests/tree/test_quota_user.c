@@ -482,24 +482,32 @@ static void test_tree_quota_user__a_wrong_sum_is_found(void **state)
     char text[200] = "";
     o.finding = keep_text;
     o.finding_ctx = text;
+    ash_tree_check_report report = ASH_TREE_CHECK_REPORT_INIT;
     put(f, "ann", "x", 100, 1);
+    put(f, "ben", "bens", 20, 1);
     set_user(f, "ann", 1000);
-    support_update(c, "{}", "{\"$inc\": {\"used\": {\"$numberLong\": \"7\"}}}");
-    assert_int_equal(ash_tree_check(f->tree, &o, NULL, NULL, &f->err), ASH_ECORRUPT);
+    set_user(f, "abe", 0); /* told of none but whose sum is wrong */
+    set_user(f, "ben", 30);
+    support_update(c, "{\"_id\": {\"user\": \"ann\"}}",
+                   "{\"$inc\": {\"used\": {\"$numberLong\": \"7\"}}}");
+    assert_int_equal(ash_tree_check(f->tree, &o, NULL, &report, &f->err), ASH_ECORRUPT);
+    assert_int_equal(report.findings, 1);
     assert_string_equal(
         text, "user ann: the quota counts 107 bytes, and the files have 100: set the quota again");
     set_user(f, "ann", 1000);
-    expect_users(f, "ann 100/1000 ");
-    support_update(c, "{}", "{\"$unset\": {\"used\": 1}, \"$set\": {\"counting\": true}}");
-    expect_users(f, "ann -1/1000 ");
+    expect_users(f, "abe 0/0 ann 100/1000 ben 20/30 ");
+    support_update(c, "{\"_id\": {\"user\": \"ann\"}}",
+                   "{\"$unset\": {\"used\": 1}, \"$set\": {\"counting\": true}}");
+    expect_users(f, "abe 0/0 ann -1/1000 ben 20/30 ");
     put(f, "ann", "y", 10000, 2); /* a limit of what nobody knows refuses nothing */
     assert_int_equal(support_count(c, "{\"changes\": 1, \"used\": {\"$exists\": false}}"), 1);
     set_user(f, "ann", 1000);
-    expect_users(f, "ann 10100/1000 ");
+    expect_users(f, "abe 0/0 ann 10100/1000 ben 20/30 ");
     support_remove(f, "x");
     support_remove(f, "y");
     assert_ok(ash_tree_collect(f->tree, &all, NULL, NULL, &f->err), &f->err);
-    expect_users(f, "ann 0/1000 "); /* whether there is such a user, nobody asks */
+    expect_users(f,
+                 "abe 0/0 ann 0/1000 ben 20/30 "); /* whether there is such a user, nobody asks */
     ash_collection_free(c);
 }
 
