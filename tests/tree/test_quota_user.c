@@ -235,6 +235,31 @@ static void test_tree_quota_user__whoever_brings_back(void **state)
     expect_users(f, "ann 0/300 ben 0/450 ");
 }
 
+/* What a folder was is brought back by somebody: what is as it was stays whose it is. */
+static void test_tree_quota_user__whoever_restores_a_folder(void **state)
+{
+    fixture *f = *state;
+    ash_tree_restore_options o = ASH_TREE_RESTORE_OPTIONS_INIT;
+    support_folder(f, "d");
+    put(f, "ann", "d/same", 100, 1);
+    put(f, "ann", "d/changed", 200, 2);
+    put(f, "ann", "d/deleted", 50, 3);
+    put(f, "ann", "d/moved", 7, 4);
+    o.at_ms = support_moment(f);
+    o.changed_by = "ben";
+    set_user(f, "ann", 1000);
+    set_user(f, "ben", 249);
+    put(f, "ann", "d/changed", 10, 5);
+    support_remove(f, "d/deleted");
+    assert_ok(move(f, "ann", "d/moved", "d/else"), &f->err);
+    assert_int_equal(ash_tree_restore_folder(f->tree, "d", &o, NULL, NULL, &f->err), ASH_ENOSPC);
+    set_user(f, "ben", 250);
+    assert_ok(ash_tree_restore_folder(f->tree, "d", &o, NULL, NULL, &f->err), &f->err);
+    support_expect_list(f, "d", true, 0, "/d/changed /d/deleted /d/moved /d/same");
+    expect_users(f, "ann 107/1000 ben 250/250 ");
+    expect_author(f, "d/moved", "ann");
+}
+
 /* In as many commits as it takes. */
 static void test_tree_quota_user__of_large_folders(void **state)
 {
@@ -388,6 +413,23 @@ static void test_tree_quota_user__principals(void **state)
     assert_int_equal(ash_tree_set_user_quota(f->tree, "\xff", 9, NULL, NULL, &f->err), ASH_EINVAL);
 }
 
+/* A root's quota, of whose kind the first one is not. */
+static void test_tree_quota_user__beside_that_of_the_root(void **state)
+{
+    fixture *f = *state;
+    set_user(f, "ann", 1000);
+    set_user(f, "zoe", 1000);
+    set_folder(f, "/", 100);
+    expect_full(f, try_put(f, "ann", "x", 101, 1),
+                "over quota: / may have 100 bytes and has 0; 101 more were to come");
+    put(f, "ann", "x", 60, 1);
+    expect_full(f, try_put(f, "ben", "y", 41, 1),
+                "over quota: / may have 100 bytes and has 60; 41 more were to come");
+    set_folder(f, "/", -1);
+    put(f, "ben", "y", 41, 1);
+    expect_users(f, "ann 60/1000 zoe 0/1000 ");
+}
+
 /* Names that no quota can have are in nobody's way. */
 static void test_tree_quota_user__long_names(void **state)
 {
@@ -520,6 +562,8 @@ int main(void)
         TEST(test_tree_quota_user__what_moves_stays_whose_it_is),
         TEST(test_tree_quota_user__whoever_copies),
         TEST(test_tree_quota_user__whoever_brings_back),
+        TEST(test_tree_quota_user__whoever_restores_a_folder),
+        TEST(test_tree_quota_user__beside_that_of_the_root),
         TEST(test_tree_quota_user__of_large_folders),
         TEST(test_tree_quota_user__copies_that_are_left),
         TEST(test_tree_quota_user__beside_those_of_folders),
