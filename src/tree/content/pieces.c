@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "bucket/background.h"
 #include "tree/codec/cutter.h"
 #include "tree/content/heal.h"
 #include "tree/content/named.h"
@@ -17,7 +18,12 @@
  * before had at that place.  One that is there is compared with the bytes that came: damage would
  * be acknowledged otherwise, and these bytes heal it.
  *
- * Pieces are stored some at a time, each time in a transaction that nobody else's waits for long.
+ * Pieces are stored some at a time, each time in a transaction that nobody else's waits for long, and
+ * beside whoever cuts the next:
+ *
+ *   cutter   cutter, fed, position, cut           ash__pieces_cut(), ash__pieces_end()
+ *   storer   everything else but `cut`            store(), from hand_over() to the next await()
+ *
  * Until the list is there nothing names them but their age: a piece that was there already is
  * marked as counted on, and all are from time to time.
  *
@@ -40,6 +46,11 @@ typedef struct piece {
     ash_plan plan;
 } piece;
 
+typedef struct batch {
+    piece pieces[BATCH_PIECES];
+    size_t count, bytes;
+} batch;
+
 struct ash_pieces {
     ash_cutter cutter;
     size_t fed;       /* bytes of the piece that has not ended: the cutter has seen them */
@@ -58,8 +69,10 @@ struct ash_pieces {
     ash_previous *previous; /* NULL: there is none */
     ash_fetch fetch;        /* for what is compared */
     ash_documents chunks;   /* of the batch */
-    piece batch[BATCH_PIECES];
-    size_t batch_count, batch_bytes;
+    batch batches[2];
+    batch *cut, *stored;    /* one is filled while the other is stored */
+    ash_background *storer; /* or NULL: it is done by whoever cuts */
+    ash_op op;              /* the storer's */
 };
 
 int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
@@ -71,6 +84,9 @@ int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
         avg = 4 * ASH_CUTTER_MIN_BYTES;
     ash__cutter_init(&p->cutter, avg / 4, avg, 4 * avg);
     p->renewed_ms = ash__clock_ms();
+    p->cut = &p->batches[0];
+    p->stored = &p->batches[1];
+    p->storer = ash__background_new();
     w->pieces = p;
     int rc = ash__fetch_init(&p->fetch, w->c, op, err);
     if (rc == 0)
@@ -85,19 +101,21 @@ size_t ash__pieces_longest(const ash_pieces *p)
     return p->cutter.max;
 }
 
-static void clear_batch(ash_pieces *p)
+static void clear_batch(batch *b)
 {
-    for (size_t i = 0; i < p->batch_count; i++)
-        ash__plan_release(&p->batch[i].plan);
-    memset(p->batch, 0, p->batch_count * sizeof p->batch[0]);
-    p->batch_count = p->batch_bytes = 0;
+    for (size_t i = 0; i < b->count; i++)
+        ash__plan_release(&b->pieces[i].plan);
+    memset(b->pieces, 0, b->count * sizeof b->pieces[0]);
+    b->count = b->bytes = 0;
 }
 
 void ash__pieces_free(ash_pieces *p)
 {
     if (p == NULL)
         return;
-    clear_batch(p);
+    ash__background_free(p->storer);
+    clear_batch(&p->batches[0]);
+    clear_batch(&p->batches[1]);
     ash__previous_close(p->previous);
     ash__fetch_release(&p->fetch);
     ash__documents_release(&p->chunks);
@@ -114,7 +132,7 @@ void ash__pieces_free(ash_pieces *p)
 static bool is_repeated(const ash_pieces *p, size_t i)
 {
     for (size_t j = 0; j < i; j++)
-        if (ash__content_id_equal(&p->batch[j].id, &p->batch[i].id))
+        if (ash__content_id_equal(&p->stored->pieces[j].id, &p->stored->pieces[i].id))
             return true;
     return false;
 }
@@ -122,9 +140,9 @@ static bool is_repeated(const ash_pieces *p, size_t i)
 static size_t batch_ids(const ash_pieces *p, bool existing, ash_content_id *ids)
 {
     size_t n = 0;
-    for (size_t i = 0; i < p->batch_count; i++)
-        if ((!existing || p->batch[i].exists) && !is_repeated(p, i))
-            ids[n++] = p->batch[i].id;
+    for (size_t i = 0; i < p->stored->count; i++)
+        if ((!existing || p->stored->pieces[i].exists) && !is_repeated(p, i))
+            ids[n++] = p->stored->pieces[i].id;
     return n;
 }
 
@@ -154,8 +172,8 @@ static int find_existing(ash_content_writer *w, const ash_op *op, ash_error *err
     lookup_call call = {.w = w, .op = op};
     int rc = p->in_process ? ash_store_transact(w->c->store, look_up, &call, op, err)
                            : look_up(op->transaction, &call, err);
-    for (size_t i = 0; rc == 0 && i < p->batch_count; i++)
-        p->batch[i].exists = ash__id_set_has(&call.there, &p->batch[i].id);
+    for (size_t i = 0; rc == 0 && i < p->stored->count; i++)
+        p->stored->pieces[i].exists = ash__id_set_has(&call.there, &p->stored->pieces[i].id);
     ash__id_set_release(&call.there);
     return rc;
 }
@@ -179,8 +197,8 @@ static int compare_existing(ash_content_writer *w, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < p->batch_count; i++) {
-        piece *one = &p->batch[i];
+    for (size_t i = 0; rc == 0 && i < p->stored->count; i++) {
+        piece *one = &p->stored->pieces[i];
         if (!one->exists || is_repeated(p, i) || ash__id_set_has(&p->known, &one->id))
             continue;
         if (!one->damaged && !one->compared)
@@ -228,8 +246,8 @@ static int plan_batch(ash_content_writer *w, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < p->batch_count; i++) {
-        piece *one = &p->batch[i];
+    for (size_t i = 0; rc == 0 && i < p->stored->count; i++) {
+        piece *one = &p->stored->pieces[i];
         if (one->exists && p->previous != NULL)
             ash__previous_align(p->previous, &one->id, one->position);
         if (!one->exists && !one->planned && !is_repeated(p, i))
@@ -316,8 +334,8 @@ static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
     batch_call call = {.w = w, .chunks = &p->chunks};
     int rc = ash__contents_ask_time(w->c, err);
     w->upload_date_ms = ash__contents_now_ms(w->c);
-    for (size_t i = 0; i < p->batch_count; i++) {
-        const piece *one = &p->batch[i];
+    for (size_t i = 0; i < p->stored->count; i++) {
+        const piece *one = &p->stored->pieces[i];
         if (one->exists || !one->planned)
             continue;
         bson_t *doc = bson_new();
@@ -336,9 +354,9 @@ static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
 /* A base went: without it. */
 static void forget_plans(ash_pieces *p)
 {
-    for (size_t i = 0; i < p->batch_count; i++) {
-        ash__plan_release(&p->batch[i].plan);
-        p->batch[i].planned = false;
+    for (size_t i = 0; i < p->stored->count; i++) {
+        ash__plan_release(&p->stored->pieces[i].plan);
+        p->stored->pieces[i].planned = false;
     }
     ash__previous_close(p->previous);
     p->previous = NULL;
@@ -495,20 +513,53 @@ static int store_batch(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     int rc = ash__op_check(op, err);
-    if (rc == 0 && p->batch_count > 0)
+    if (rc == 0 && p->stored->count > 0)
         rc = store_pieces(w, op, err);
-    for (size_t i = 0; rc == 0 && i < p->batch_count; i++)
-        rc = list_piece(w, &p->batch[i], op, err);
-    clear_batch(p);
+    for (size_t i = 0; rc == 0 && i < p->stored->count; i++)
+        rc = list_piece(w, &p->stored->pieces[i], op, err);
+    clear_batch(p->stored);
     return rc == 0 ? renew_all(w, op, err) : rc;
 }
 
 /* ---- cutting ---- */
 
+static int store(void *ctx, ash_error *err)
+{
+    ash_content_writer *w = ctx;
+    return store_batch(w, &w->pieces->op, err);
+}
+
+static int await(ash_pieces *p, ash_error *err)
+{
+    return p->storer != NULL ? ash__background_wait(p->storer, err) : 0;
+}
+
+void ash__pieces_wait(ash_pieces *p)
+{
+    (void)await(p, NULL);
+}
+
+/* What was cut is stored while the next is. */
+static int hand_over(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    ash_pieces *p = w->pieces;
+    int rc = await(p, err);
+    if (rc != 0)
+        return rc;
+    batch *cut = p->cut;
+    p->cut = p->stored;
+    p->stored = cut;
+    p->op = *op;
+    if (p->storer == NULL)
+        return store(w, err);
+    ash__background_run(p->storer, store, w);
+    return 0;
+}
+
 static int add_piece(ash_content_writer *w, ash_span bytes, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
-    piece *one = &p->batch[p->batch_count++];
+    piece *one = &p->cut->pieces[p->cut->count++];
     ash_digest *digest = ash__digest_new(w->c->digest);
     one->bytes = bytes;
     one->position = p->position;
@@ -516,9 +567,9 @@ static int add_piece(ash_content_writer *w, ash_span bytes, const ash_op *op, as
     one->id.len = (uint8_t)ash__digest_finish(digest, one->id.bytes);
     ash__digest_free(digest);
     p->position += (int64_t)bytes.len;
-    p->batch_bytes += bytes.len;
-    return p->batch_count == BATCH_PIECES || p->batch_bytes >= BATCH_BYTES ? store_batch(w, op, err)
-                                                                           : 0;
+    p->cut->bytes += bytes.len;
+    return p->cut->count == BATCH_PIECES || p->cut->bytes >= BATCH_BYTES ? hand_over(w, op, err)
+                                                                         : 0;
 }
 
 /* Nothing need be durable before the list is. */
@@ -556,7 +607,10 @@ int ash__pieces_cut(ash_content_writer *w, ash_span data, size_t *left, const as
     size_t start = 0;
     int rc = add_pieces(w, data, &start, &soft, err);
     *left = data.len - start;
-    return rc == 0 ? store_batch(w, &soft, err) : rc;
+    /* The bytes are those of the storer until the next is handed over. */
+    if (rc == 0)
+        rc = w->pieces->cut->count > 0 ? hand_over(w, &soft, err) : await(w->pieces, err);
+    return rc;
 }
 
 int ash__pieces_end(ash_content_writer *w, ash_span data, const ash_op *op, ash_error *err)
@@ -567,7 +621,9 @@ int ash__pieces_end(ash_content_writer *w, ash_span data, const ash_op *op, ash_
     if (rc == 0 && start < data.len)
         rc = add_piece(w, (ash_span){data.data + start, data.len - start}, &soft, err);
     if (rc == 0)
-        rc = store_batch(w, &soft, err);
+        rc = hand_over(w, &soft, err);
+    if (rc == 0)
+        rc = await(w->pieces, err);
     return rc == 0 ? end_group(w, &soft, err) : rc;
 }
 
