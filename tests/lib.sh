@@ -117,10 +117,11 @@ fails() {
     ! "$@"
 }
 
-# Every function of the script that is called case_….
-run_cases() {
+# Every function of the script that is called case_…, or those that are named.
+run_cases() { # [FUNCTION…]
     # shellcheck disable=SC2046 # names without blanks
-    run_these_cases $(sed -n 's/^\(case_[A-Za-z0-9_]*\)() *{.*/\1/p' "$0")
+    [ $# -gt 0 ] || set -- $(sed -n 's/^\(case_[A-Za-z0-9_]*\)() *{.*/\1/p' "$0")
+    run_these_cases "$@"
 }
 
 run_these_cases() { # FUNCTION…

@@ -94,6 +94,8 @@ TREE = {
     "undelete": change("bring back", {"id": {"type": "string"}, "to": {"type": "string"}}, ["id"], ENTRY),
     "restore": change("a version, or a folder as it was", {"version": {"type": "integer"}, "at": {"type": "string"}, "dry_run": FLAG}, [],
                       {"anyOf": [ENTRY, numbers("created", "changed", "moved", "deleted", "unchanged", "failed")]}),
+    "forget": change("a version of a file that is not the newest goes for good", {"version": {"type": "integer"}, "if_version": {"type": "integer"}},
+                     ["version"], numbers("removed")),
     "tag": change("mark a version", {"version": {"type": "integer"}, "tag": {"type": "string"}, "remove": FLAG}, ["tag"], ENTRY),
     "share": change("a link, told once", {"right": {"enum": ["read", "upload"]}, "expires": {"type": "string"},
                                                 "max_bytes": {"type": "integer"}, "max_files": {"type": "integer"}}, [], {

@@ -339,6 +339,16 @@ int ash_tree_tag_with(ash_tree *tree, const char *path, int32_t version, const c
                       bool remove, const ash_tree_change_options *opts, const ash_op *op,
                       ash_error *err);
 
+/* One version of a file's past goes for good, and a deletion that it ended with; at a moment at which
+ * it was current, nothing is there any more, as after ash_tree_prune().  Its space comes back with
+ * ash_tree_collect(); what other contents are made of stays.  path: as in ash_tree_history(), but of
+ * what was moved away: ASH_ENOTFOUND.  ASH_ESTATE: it is the newest (of what was deleted: the one that
+ * comes back), or tagged.  ASH_ENOREVISION: there is no such version, or it is a deletion.
+ * ASH_EINVAL: a folder's.  Conditions (of the newest version) and fence of the options count; it
+ * takes the right to write. */
+int ash_tree_forget(ash_tree *tree, const char *path, int32_t version,
+                    const ash_tree_change_options *opts, const ash_op *op, ash_error *err);
+
 /* How much history a folder and all below it keep, unless a nearer folder says so.  A version goes
  * when no part of the rule keeps it. */
 typedef struct ash_tree_keep {

@@ -65,6 +65,9 @@ int ash__commit_insert(ash_tree_commit *c, const bson_t *doc, const char *folder
 #define ASH_TREE_BATCH 1000
 int ash__commit_insert_all(ash_tree_commit *c, bson_t *const *docs, size_t count, ash_error *err);
 int ash__commit_hold(ash_tree_commit *c, const ash_content_use *uses, size_t count, ash_error *err);
+/* Out of the history, but for those that are tagged.  *gone: how many went; or NULL. */
+int ash__commit_forget_versions(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
+                                int64_t *gone, ash_error *err);
 /* Into the history, several at once: the versions as they are, and their deletions. */
 int ash__commit_bury(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
                      ash_error *err);

@@ -25,6 +25,7 @@ int ash__tree_past(ash_tree *tree, const bson_value_t *id, int64_t limit, const 
 /* The same with the current version, with ends and paths. */
 int ash__tree_versions(ash_tree *tree, const bson_value_t *id, int64_t limit, const ash_op *op,
                        ash_tree_entries *out, ash_error *err);
+bool ash__entry_is_tagged(const ash_tree_entry *e);
 /* What was deleted with a folder. */
 typedef struct ash_tree_gone {
     const bson_value_t *id; /* the folder's */

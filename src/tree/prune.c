@@ -44,24 +44,7 @@ typedef struct prune_call {
 static int remove_versions(ash_tree_commit *c, void *ctx, ash_error *err)
 {
     const ash_tree_entries *list = ctx;
-    bson_t filter = BSON_INITIALIZER, in, ids;
-    ash_remove_options o = ASH_REMOVE_OPTIONS_INIT;
-    o.op = c->op;
-    bson_append_document_begin(&filter, "_id", 3, &in);
-    bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = 0; i < list->count; i++) {
-        char buf[12];
-        const char *key;
-        (void)bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
-        ash__tree_append_version_id(&ids, key, &list->items[i]->id, list->items[i]->version);
-    }
-    bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
-    /* Whoever tagged one meanwhile keeps it. */
-    BCON_APPEND(&filter, "tags.0", "{", "$exists", BCON_BOOL(false), "}");
-    int rc = ash_collection_remove(c->tree->past, &filter, &o, NULL, err);
-    bson_destroy(&filter);
-    return rc;
+    return ash__commit_forget_versions(c, list->items, list->count, NULL, err);
 }
 
 static int settle(prune_call *call, ash_error *err)
@@ -76,13 +59,6 @@ static int settle(prune_call *call, ash_error *err)
 
 /* ---- judging ---- */
 
-static bool is_tagged(const ash_tree_entry *e)
-{
-    bson_iter_t it, child;
-    return ash__entry_field(e, "tags", &it) && bson_iter_recurse(&it, &child) &&
-           bson_iter_next(&child);
-}
-
 static bool is_recent(const prune_call *call, const ash_tree_keep *keep, const ash_tree_entry *e)
 {
     if (keep->within_s > INT64_MAX / 1000)
@@ -93,7 +69,7 @@ static bool is_recent(const prune_call *call, const ash_tree_keep *keep, const a
 static bool is_kept(const prune_call *call, const ash_tree_keep *keep, const ash_tree_entry *e,
                     int32_t newer)
 {
-    return keep->all || is_tagged(e) || newer < keep->last || is_recent(call, keep, e);
+    return keep->all || ash__entry_is_tagged(e) || newer < keep->last || is_recent(call, keep, e);
 }
 
 static bool is_deletion(const ash_tree_entry *e)

@@ -14,3 +14,8 @@ new_go() {
     go=$GOMODCACHE/$name/bin/go
     unset GOROOT
 }
+
+# The modules that are named in that folder of tests/clients.
+fetch_modules() { # FOLDER
+    fetch "$go_folder/$1" "$here/$1/go.mod" "$here/$1/go.sum" -- sh -ec 'cp "$1/go.mod" "$1/go.sum" . && "$2" mod download' sh "$here/$1" "$go"
+}

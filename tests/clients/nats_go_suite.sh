@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 new_go
 made=$go_folder/made
 suite=$go_folder/nats.go
-fetch "$go_folder/nats" "$here/nats/go.mod" "$here/nats/go.sum" -- sh -ec 'cp "$1/go.mod" "$1/go.sum" . && "$2" mod download' sh "$here/nats" "$go"
+fetch_modules nats
 # A copy, since Go tests no module in its cache by itself.  Which version: the one that our clients are of.
 fetch "$suite" "$here/nats/go.mod" "$here/nats/go.sum" "$0" -- sh -ec '
     source=$(cd "$1" && "$2" list -m -f "{{.Dir}}" github.com/nats-io/nats.go)

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/go.sh"
 
 new_go
-fetch "$go_folder/driver" "$here/go/go.mod" "$here/go/go.sum" -- sh -ec 'cp "$1/go.mod" "$1/go.sum" . && "$2" mod download' sh "$here/go" "$go"
+fetch_modules go
 (cd "$here/go" && "$go" build -p 2 -o "$go_folder/client" .) || exit 1
 start_for_driver
 

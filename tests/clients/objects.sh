@@ -17,7 +17,7 @@ python_folder=${ASH_NATS_PY_FOLDER:-$scratch/nats-py}
 
 new_go
 made=$go_folder/made
-fetch "$go_folder/nats" "$here/nats/go.mod" "$here/nats/go.sum" -- sh -ec 'cp "$1/go.mod" "$1/go.sum" . && "$2" mod download' sh "$here/nats" "$go"
+fetch_modules nats
 mkdir -p "$made"
 (cd "$here/nats" && "$go" build -p 2 -o "$made/" ./client github.com/nats-io/nats-server/v2 github.com/nats-io/natscli/nats) || exit 1
 has_node=no

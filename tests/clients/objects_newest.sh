@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 [ -n "${NATS_SERVERS:-}" ] || skip_all "built without libnats (Debian: libnats-dev)"
 new_go
 made=$go_folder/made
-fetch "$go_folder/nats" "$here/nats/go.mod" "$here/nats/go.sum" -- sh -ec 'cp "$1/go.mod" "$1/go.sum" . && "$2" mod download' sh "$here/nats" "$go"
+fetch_modules nats
 mkdir -p "$made"
 (cd "$here/nats" && "$go" build -p 2 -o "$made/" github.com/nats-io/nats-server/v2) || exit 1
 export ASH_NATS_SERVER="$made/nats-server"

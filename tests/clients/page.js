@@ -104,6 +104,7 @@ const cases = {
     await page.getByRole('button', {name: 'Links'}).click();
     const taken = page.getByRole('button', {name: 'Take back the link to /party'});
     await until('two links', async () => await taken.count() === 2);
+    await page.getByText('to send files (9 B of 10.7 GB and 2 of 1000 files came) until').waitFor();
     await taken.first().click();
     await until('taken back', async () => await taken.count() === 1);
     ok('gone', (await guest.request.get(read)).status() === 404);
@@ -183,6 +184,19 @@ const cases = {
     await page.getByRole('dialog', {name: 'Version 1 and version 3'}).getByRole('button', {name: 'Close'}).click();
     await dialog.getByRole('button', {name: 'Restore'}).last().click();
     await until('restored', async () => await text('v/t.txt') === 'one\ntwo\n');
+    // One that goes for good is asked about, and only that one goes; the newest and what is tagged stay.
+    await fetch(url + '.ashlar/tree/tag', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({path: '/v/t.txt', version: 2, tag: 'kept'})});
+    await choose(page, 't.txt', 'Versions');
+    ok('not the newest, nor tagged', await dialog.getByRole('button', {name: 'Delete version 4'}).isDisabled() && await dialog.getByRole('button', {name: 'Delete version 2'}).isDisabled());
+    await dialog.getByRole('button', {name: 'Delete version 1'}).click();
+    const sure = page.getByRole('dialog', {name: 'Delete version 1 of t.txt'});
+    await sure.getByRole('button', {name: 'Close'}).click();
+    const numbers = async () => (await (await fetch(url + '.ashlar/tree/history?path=/v/t.txt')).json()).entries.map(entry => entry.version).join();
+    ok('not sure', await numbers() === '4,3,2,1');
+    await dialog.getByRole('button', {name: 'Delete version 1'}).click();
+    await sure.getByRole('button', {name: 'Delete it'}).click();
+    await dialog.getByRole('button', {name: 'Delete version 1'}).waitFor({state: 'detached'});
+    ok('one version gone', await numbers() === '4,3,2' && await text('v/t.txt') === 'one\ntwo\n');
   },
   async trash_and_as_it_was(page) {
     await mkcol('z');

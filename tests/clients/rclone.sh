@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # rclone, unmodified, as a client of WebDAV, with each vendor that it knows of servers like this one.
-# usage: ASHLAR=… [RCLONE=PROGRAM] rclone.sh
+# usage: ASHLAR=… [RCLONE=PROGRAM] rclone.sh [CASE…]
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 . "$here/web.sh"
@@ -82,6 +82,51 @@ case_nextcloud() {
     ask hashsum sha1 nextcloud:nextcloud/empty >/dev/null
 }
 
+# As a folder of this machine, in a namespace of its own; what it has not sent yet goes before it ends.
+mounted() { # REMOTE COMMANDS
+    mkdir -p "$scratch/mounted"
+    REMOTE=$1 COMMANDS=$2 RCLONE=$rclone SCRATCH=$scratch timeout 120 unshare -m sh -eu -c '
+        dir=$SCRATCH/mounted
+        "$RCLONE" --config "$SCRATCH/rclone.conf" mount --vfs-cache-mode writes --vfs-write-back 0s --cache-dir "$SCRATCH/cache" "$REMOTE" "$dir" &
+        pid=$!
+        tries=0
+        until grep -q " $dir fuse.rclone " /proc/self/mounts; do
+            tries=$((tries + 1))
+            [ $tries -lt 200 ]
+            kill -0 $pid
+            sleep 0.05
+        done
+        (cd "$dir" && eval "set -eu; $COMMANDS") && status=0 || status=$?
+        kill $pid
+        wait $pid || true
+        exit $status'
+}
+
+case_mounted() {
+    [ -c /dev/fuse ] || skip 'no /dev/fuse'
+    [ "$(id -u)" = 0 ] && unshare -m true 2>"$scratch/unshare" || skip 'nobody but root may mount'
+    command -v fusermount3 >"$scratch/found" || command -v fusermount >"$scratch/found" || skip 'no fusermount'
+    head -c 3000000 /dev/urandom >"$scratch/big"
+    for vendor in other owncloud nextcloud; do
+        mounted "$vendor:" '
+            mkdir "m & n"
+            cp "$SCRATCH/big" "m & n/large"
+            echo one >"m & n/ümläut"
+            echo more >>"m & n/ümläut"
+            : >empty
+            [ "$(stat -c %s "m & n/large")" = 3000000 ]'
+        mounted "$vendor:" '
+            mv "m & n" "mounted '$vendor'"
+            rm empty'
+        mounted "$vendor:mounted $vendor" 'cmp large "$SCRATCH/big"'
+        curl -sSf "$http/mounted%20$vendor/large" | cmp - "$scratch/big"
+        [ "$(curl -sSf "$http/mounted%20$vendor/%C3%BCml%C3%A4ut")" = "$(printf 'one\nmore')" ]
+        [ "$(curl -s -o "$scratch/gone" -w '%{http_code}' "$http/empty")" = 404 ]
+        # None is left, here or in the namespace of before.
+        fails grep -q "$scratch/mounted" /proc/mounts
+    done
+}
+
 case_moves_and_removals() {
     mkdir "$scratch/m"
     echo one >"$scratch/m/one"
@@ -107,4 +152,4 @@ case_the_store_is_whole() {
     expect_sound
 }
 
-run_cases
+run_cases "$@"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Clients of HTTP, unmodified, with users: curl, rclone and davfs2 by password and by token, also by https; cadaver by password.
-# usage: ASHLAR=… users_http.sh
+# usage: ASHLAR=… [RCLONE=PROGRAM] users_http.sh [CASE…]
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 . "$here/web.sh"
@@ -268,4 +268,4 @@ case_davfs2_by_https() {
     stop_server
 }
 
-run_cases
+run_cases "$@"

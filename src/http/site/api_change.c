@@ -240,6 +240,27 @@ static void run_restore(ash_api_call *c)
     ash__free(at);
 }
 
+/* The audit log has which one: nothing brings it back. */
+static void run_forget(ash_api_call *c)
+{
+    ash_dav_guard g = {0};
+    ash_tree_change_options o;
+    ash_error err = ASH_ERROR_INIT;
+    int32_t version = (int32_t)ash__api_number(c, "version", 0);
+    char *text = ash__sprintf("%d", version);
+    ash__trace_text(c->x, "version", text);
+    if (version == 0)
+        ash__api_refuse(c, 400, "EINVAL", "`version` is needed: of one that is not the newest");
+    else if (guard(c, c->path, ASH_GUARD_BYTES, &g, &o)) {
+        if (ash_tree_forget(c->mount->tree, c->path, version, &o, c->x->op, &err) != 0)
+            ash__api_fail(c, &err);
+        else
+            ash__buffer_append_text(&c->out, "{\"removed\": 1}");
+    }
+    ash__dav_guard_release(&g);
+    ash__free(text);
+}
+
 static void run_tag(ash_api_call *c)
 {
     char *tag = ash__api_text(c, "tag");
@@ -285,6 +306,7 @@ const ash_api_verb ash__api_changes[] = {
     ASH_API_ROW("delete", true, true, run_delete, ASH_SITE_NEEDS_CHANGE, false),
     ASH_API_ROW("undelete", true, true, run_undelete, ASH_SITE_NEEDS_CHANGE, true),
     ASH_API_ROW("restore", true, true, run_restore, ASH_SITE_NEEDS_CHANGE, true),
+    ASH_API_ROW("forget", true, true, run_forget, ASH_SITE_NEEDS_CHANGE, true),
     ASH_API_ROW("tag", true, true, run_tag, ASH_SITE_NEEDS_CHANGE, false),
     ASH_API_ROW("unlock", true, true, run_break, ASH_SITE_NEEDS_CHANGE, false),
     {NULL, false, false, NULL, 0},

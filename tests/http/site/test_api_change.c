@@ -165,6 +165,28 @@ static void test_restore(void **state)
         expect_error(h, "restore", bad[i], 400, "EINVAL");
 }
 
+/* One version goes for good, for whoever may change the file and knows what it is now. */
+static void test_forget(void **state)
+{
+    hosted *h = *state;
+    for (int i = 0; i < 4; i++)
+        support_put_text(h->f, "a", i % 2 == 0 ? "even" : "odd");
+    expect_error(h, "forget", "{\"path\": \"/a\"}", 400, "EINVAL");
+    expect_error(h, "forget", "{\"path\": \"/a\", \"version\": 0}", 400, "EINVAL");
+    expect_error(h, "forget", "{\"path\": \"/a\", \"version\": -1}", 400, "EINVAL");
+    expect_error(h, "forget", "{\"path\": \"/a\", \"version\": 4}", 409, "ESTATE");
+    expect_error(h, "forget", "{\"path\": \"/a\", \"version\": 5}", 404, "ENOREVISION");
+    expect_error(h, "forget", "{\"path\": \"/a\", \"version\": 1, \"if_version\": 3}", 409,
+                 "ECONFLICT");
+    expect(h, "tag", "{\"path\": \"/a\", \"version\": 3, \"tag\": \"good\"}", "version", "3");
+    expect_error(h, "forget", "{\"path\": \"/a\", \"version\": 3}", 409, "ESTATE");
+    support_expect_history(h->f, "a", "4 3 2 1");
+    expect(h, "forget", "{\"path\": \"/a\", \"version\": 1, \"if_version\": 4}", "removed", "1");
+    expect(h, "forget", "{\"path\": \"/a\", \"version\": 2}", "removed", "1");
+    support_expect_history(h->f, "a", "4 3");
+    expect_error(h, "restore", "{\"path\": \"/a\", \"version\": 2}", 404, "ENOREVISION");
+}
+
 /* Nothing is done where a parameter cannot be what was meant. */
 static void test_parameters_of_other_kinds(void **state)
 {
@@ -176,6 +198,7 @@ static void test_parameters_of_other_kinds(void **state)
         {"delete", "{\"path\": \"/a\", \"if_version\": -1}"},
         {"delete", "{\"path\": \"/a\", \"recursive\": 1}"},
         {"restore", "{\"path\": \"/a\", \"version\": 4294967297}"},
+        {"forget", "{\"path\": \"/a\", \"version\": \"1\"}"},
         {"restore", "{\"path\": \"/\", \"at\": \"2000-01-01\", \"dry_run\": \"true\"}"},
         {"share", "{\"path\": \"/a\", \"expires\": 1}"},
         {"share", "{\"path\": \"/a\", \"right\": 7}"},
@@ -234,6 +257,7 @@ static void test_locked(void **state)
                 {"move", "{\"path\": \"/d\", \"to\": \"/c\"}"},
                 {"copy", "{\"path\": \"/b\", \"to\": \"/d/a\", \"replace\": true}"},
                 {"restore", "{\"path\": \"/d/a\", \"version\": 1}"},
+                {"forget", "{\"path\": \"/d/a\", \"version\": 1}"},
                 {"restore", "{\"path\": \"/d\", \"at\": \"2026-01-01\"}"}};
     for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++)
         expect_error(h, rows[i].call, rows[i].body, 423, "ELOCKED");
@@ -285,6 +309,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_undelete_of_another_tree, hosted_setup,
                                         hosted_teardown),
         cmocka_unit_test_setup_teardown(test_restore, hosted_setup, hosted_teardown),
+        cmocka_unit_test_setup_teardown(test_forget, hosted_setup, hosted_teardown),
         cmocka_unit_test_setup_teardown(test_parameters_of_other_kinds, hosted_setup,
                                         hosted_teardown),
         cmocka_unit_test_setup_teardown(test_tag, hosted_setup, hosted_teardown),

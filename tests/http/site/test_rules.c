@@ -165,6 +165,8 @@ static void test_what_is_hidden_is_not_there(void **state)
         {"POST /.ashlar/tree/delete", JSON, "{\"path\": \"%\"}"},
         {"POST /.ashlar/tree/tag", JSON, "{\"path\": \"%\", \"tag\": \"x\"}"},
         {"POST /.ashlar/tree/restore", JSON, "{\"path\": \"%\", \"version\": 1}"},
+        {"POST /.ashlar/tree/forget", JSON, "{\"path\": \"%\", \"version\": 1}"},
+        {"POST /.ashlar/tree/forget", JSON, "{\"path\": \"%\", \"version\": 7}"},
         {"POST /.ashlar/tree/share", JSON, "{\"path\": \"%\"}"},
         {"POST /.ashlar/tree/move", JSON, "{\"path\": \"%\", \"to\": \"/open/x\"}"},
         {"COPY %", "Destination: /open/x\n"},
@@ -243,6 +245,7 @@ static void test_readers_do_not_write(void **state)
         {"POST /.ashlar/tree/tag", JSON, "{\"path\": \"/ro/a\", \"tag\": \"x\"}"},
         {"POST /.ashlar/tree/unlock", JSON, "{\"path\": \"/ro/a\"}"},
         {"POST /.ashlar/tree/restore", JSON, "{\"path\": \"/ro/a\", \"version\": 1}"},
+        {"POST /.ashlar/tree/forget", JSON, "{\"path\": \"/ro/a\", \"version\": 1}"},
         {"POST /.ashlar/tree/share", JSON, "{\"path\": \"/ro\", \"right\": \"upload\"}"},
     };
     for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++) {

@@ -211,6 +211,7 @@ static const struct {
      "{\"path\": \"/team\", \"id\": \"0123456789abcdef01234567\"}", 403},
     {"POST /.ashlar/tree/restore", JSON, "{\"path\": \"/team\", \"at\": \"2036-01-01T00:00:00Z\"}",
      403},
+    {"POST /.ashlar/tree/forget", JSON, "{\"path\": \"/team/a\", \"version\": 1}", 403},
     {"POST /.ashlar/tree/share", JSON, "{\"path\": \"/team\"}", 403},
     {"POST /.ashlar/tree/unshare", JSON, "{\"id\": \"0123456789abcdef01234567\"}", 403},
 };

@@ -138,7 +138,10 @@ static void test_calls(void **state)
     bson_destroy(hosted_call(h, "move", "{\"path\": \"/work/a\", \"to\": \"/work/b\"}", 200));
     bson_destroy(hosted_call(h, "tag", "{\"path\": \"/work/b\", \"tag\": \"good\"}", 200));
     bson_destroy(hosted_call(h, "delete", "{\"path\": \"/none\"}", 404));
+    support_put_text(h->f, "work/b", "b");
+    bson_destroy(hosted_call(h, "forget", "{\"path\": \"/work/b\", \"version\": 2}", 409));
     char *text = lines();
+    expect_count(text, "\"tree/forget\", \"path\" : \"/work/b\", \"version\" : \"2\"", 1);
     expect_count(text, "\"command\" : \"tree/list\", \"path\" : \"/work\", \"status\" : 200", 1);
     expect_count(text, "\"tree/move\", \"path\" : \"/work/a\", \"to\" : \"/work/b\"", 1);
     expect_count(text, "\"tree/tag\", \"path\" : \"/work/b\", \"tag\" : \"good\"", 1);

@@ -304,6 +304,7 @@ static const struct {
     {"POST /.ashlar/tree/delete", NULL, "{\"path\":\"/missing\"}", CHANGING},
     {"POST /.ashlar/tree/undelete", NULL, "{\"path\":\"/missing\"}", CHANGING},
     {"POST /.ashlar/tree/restore", NULL, "{\"path\":\"/missing\"}", CHANGING},
+    {"POST /.ashlar/tree/forget", NULL, "{\"path\":\"/missing\",\"version\":1}", CHANGING},
     {"POST /.ashlar/tree/tag", NULL, "{\"path\":\"/missing\",\"tag\":\"x\"}", CHANGING},
     {"POST /.ashlar/tree/unlock", NULL, "{\"path\":\"/missing\"}", CHANGING},
     {"POST /.ashlar/tree/share", NULL, "{\"path\":\"/a\"}", CHANGING},

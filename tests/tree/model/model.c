@@ -283,6 +283,39 @@ static bool restore(model *m, const step *s)
     return false;
 }
 
+/* The version of that number that is over. */
+static int find_past(const model *m, int node, int number, bool deleted)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const version *v = &m->versions[i];
+        if (v->node == node && v->number == number && v->deleted == deleted && v->to != NOW)
+            return (int)i;
+    }
+    return NONE;
+}
+
+static void drop(model *m, int at)
+{
+    m->count--;
+    memmove(m->versions + at, m->versions + at + 1, (m->count - (size_t)at) * sizeof *m->versions);
+}
+
+/* A deletion goes with the version that it ended. */
+static bool forget(model *m, const step *s)
+{
+    int now = model_find(m, s->path, NOW);
+    if (now == NONE || m->versions[now].content == NONE)
+        return false;
+    int node = m->versions[now].node, at = find_past(m, node, s->number, false);
+    if (at == NONE)
+        return false;
+    drop(m, at);
+    at = find_past(m, node, s->number + 1, true);
+    if (at != NONE)
+        drop(m, at);
+    return true;
+}
+
 bool model_apply(model *m, const step *s)
 {
     bool done = false;
@@ -305,6 +338,9 @@ bool model_apply(model *m, const step *s)
         break;
     case STEP_RESTORE:
         done = restore(m, s);
+        break;
+    case STEP_FORGET:
+        done = forget(m, s);
         break;
     }
     m->step++;
@@ -337,9 +373,9 @@ static void likely_path(const model *m, rng *r, int at, char out[PATH_BYTES])
 
 step model_next(const model *m, rng *r, const int *moments, int moment_count)
 {
-    static const step_kind kinds[] = {STEP_PUT,    STEP_PUT,      STEP_PUT,    STEP_PUT,  STEP_PUT,
-                                      STEP_FOLDER, STEP_FOLDER,   STEP_MOVE,   STEP_MOVE, STEP_COPY,
-                                      STEP_REMOVE, STEP_UNDELETE, STEP_RESTORE};
+    static const step_kind kinds[] = {
+        STEP_PUT,  STEP_PUT,  STEP_PUT,  STEP_PUT,    STEP_PUT,      STEP_FOLDER,  STEP_FOLDER,
+        STEP_MOVE, STEP_MOVE, STEP_COPY, STEP_REMOVE, STEP_UNDELETE, STEP_RESTORE, STEP_FORGET};
     step s = {.kind = kinds[rng_below(r, sizeof kinds / sizeof *kinds)], .at = NOW};
     if (moment_count > 0 && rng_below(r, 3) == 0)
         s.at = moments[rng_below(r, (uint32_t)moment_count)];
@@ -359,6 +395,9 @@ step model_next(const model *m, rng *r, const int *moments, int moment_count)
         if (rng_below(r, 2) == 0)
             s.to[0] = '\0';
     }
+    /* Of what was deleted the past is another owner's, perhaps. */
+    if (s.kind == STEP_FORGET && model_find(m, s.path, NOW) == NONE)
+        s.kind = STEP_PUT;
     /* Copies of copies grow without end. */
     if (s.kind == STEP_COPY && m->nodes > NODES_MAX / 16)
         s.kind = STEP_REMOVE;

@@ -35,7 +35,8 @@ typedef enum step_kind {
     STEP_COPY,
     STEP_REMOVE,
     STEP_UNDELETE,
-    STEP_RESTORE
+    STEP_RESTORE,
+    STEP_FORGET
 } step_kind;
 
 typedef struct step {
@@ -45,7 +46,7 @@ typedef struct step {
     bool replace;
     int at; /* copy: of which step; NOW */
     int node;
-    int number; /* restore: which version */
+    int number; /* restore, forget: which version */
 } step;
 
 void model_init(model *m); /* with the top folder */

@@ -93,6 +93,8 @@ static int perform(worker *w, const step *s)
         return undelete(w, s, to, &o);
     case STEP_RESTORE:
         return ash_tree_restore(w->tree, path, s->number, NULL, NULL, NULL, &w->err);
+    case STEP_FORGET:
+        return ash_tree_forget(w->tree, path, s->number, NULL, NULL, &w->err);
     }
     return 0;
 }
@@ -141,8 +143,8 @@ enum { MOST_TRIES = 100 };
 
 bool work_step(worker *w, const step *s)
 {
-    static const char *const names[] = {"put",    "folder",   "move",   "copy",
-                                        "remove", "undelete", "restore"};
+    static const char *const names[] = {"put",    "folder",   "move",    "copy",
+                                        "remove", "undelete", "restore", "forget"};
     pause_ms();
     int rc = perform(w, s);
     /* Its pieces were collected before they were named, again and again: nothing was done. */
@@ -153,8 +155,8 @@ bool work_step(worker *w, const step *s)
     bool want = model_apply(&w->m, s);
     w->steps++;
     w->done += want;
-    bool refused =
-        rc == ASH_ENOTFOUND || rc == ASH_EEXISTS || rc == ASH_EINVAL || rc == ASH_ENOREVISION;
+    bool refused = rc == ASH_ENOTFOUND || rc == ASH_EEXISTS || rc == ASH_EINVAL ||
+                   rc == ASH_ENOREVISION || (rc == ASH_ESTATE && s->kind == STEP_FORGET);
     if (want ? rc == 0 : refused)
         return change_quota(w, s);
     printf("# %s: step %d, %s %s to %s (content %d, at %d, node %d, version %d): %d %s, not %s\n",

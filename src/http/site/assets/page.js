@@ -235,12 +235,15 @@ function share(item) {
     ...(item.isFolder ? [' ', button('Link to send files here', () => link('upload'))] : [])), result);
 }
 
+// What has come, and how much may; without a bound, only what has come.
+const bounds = one => sizeText(one.usedBytes) + (one.maxBytes ? ' of ' + sizeText(one.maxBytes) : '') + ' and ' + one.usedFiles + (one.maxFiles ? ' of ' + one.maxFiles : '') + ' files came';
+
 async function links() {
   const {shares} = await call('shares', {path: folder || '/'});
   const box = show('Links', make('p', {className: 'dim', textContent: shares.length ? 'What is shared of all files here, and until when.' : 'Nothing is shared.'}));
   for (const one of shares) {
     const line = make('p', {}, button('Take back', () => attempt(async () => { await change('unshare', {id: one.id}); line.remove(); }), {ariaLabel: 'Take back the link to ' + one.path}), ' ',
-      make('bdi', {textContent: one.path ?? '(deleted)'}), make('span', {className: 'dim', textContent: (one.right === 'upload' ? ' to send files' : '') + (one.expires ? ' until ' + timeText(one.expires) : '')}));
+      make('bdi', {textContent: one.path ?? '(deleted)'}), make('span', {className: 'dim', textContent: (one.right === 'upload' ? ' to send files (' + bounds(one) + ')' : '') + (one.expires ? ' until ' + timeText(one.expires) : '')}));
     box.querySelector('.row').before(line);
   }
 }
@@ -317,10 +320,21 @@ async function versions(item) {
       refresh();
       say('Version ' + entry.version + ' is back, as a new version');
     }), {disabled: !i});
+    const tags = (entry.tags ?? []).join(', ');
+    const forget = button('Delete', () => {
+      const sure = show('Delete version ' + entry.version + ' of ' + item.name, make('p', {textContent: 'Nothing brings it back. The file stays as it is.'}));
+      sure.querySelector('.row').prepend(button('Delete it', () => attempt(async () => {
+        await change('forget', {path, version: entry.version});
+        sure.close();
+        line.remove();
+        say('Version ' + entry.version + ' is gone');
+      }), {className: 'main'}));
+    }, {disabled: !i || tags !== '', ariaLabel: 'Delete version ' + entry.version, title: tags && 'It is tagged'});
     const save = make('a', {className: 'button', textContent: 'Download', href: reserved + '/tree/content?' + new URLSearchParams({path, version: entry.version, download: 1})});
-    rest.append(make('tr', {}, make('td', {textContent: entry.version + (entry.tags ? ' (' + entry.tags.join(', ') + ')' : '')}),
+    const line = make('tr', {}, make('td', {textContent: entry.version + (tags && ' (' + tags + ')')}),
       make('td', {textContent: sizeText(entry.length)}), make('td', {textContent: timeText(entry.changed) + (entry.changedBy ? ', ' + entry.changedBy : '')}),
-      make('td', {}, view, compare, restore, save)));
+      make('td', {}, view, compare, restore, save, forget));
+    rest.append(line);
   }
 }
 
