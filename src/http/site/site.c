@@ -295,12 +295,28 @@ static bool admits(ash_exchange *x)
     return ash__gate_admits_still(s->gate, x);
 }
 
+/* It is answered, or put off.  Who is refused and was known is told of. */
+static bool refuse_at_the_door(ash_site *s, ash_exchange *x)
+{
+    if (ash__site_refuse_stranger(s, x)) {
+        if (ash__gate_recognize(s->gate, x)) {
+            (void)ash__site_trace(s, x);
+            ash__trace_text(x, "origin", ash__head_field(x->head, "Origin"));
+        }
+        return true;
+    }
+    if (ash__gate_enter(s->gate, x))
+        return false;
+    if (x->status == 429)
+        (void)ash__site_trace(s, x);
+    return true;
+}
+
 static void begin(ash_exchange *x)
 {
     ash_site *s = x->service;
     const char *path = x->target.path, *in_tree = NULL;
-    if (ash__site_refuse_stranger(s, x) || !ash__gate_enter(s->gate, x) || ash__site_trace(s, x) ||
-        ash__site_refuse_outside(x))
+    if (refuse_at_the_door(s, x) || ash__site_trace(s, x) || ash__site_refuse_outside(x))
         return;
     x->admits = admits;
     if (path == NULL) {
