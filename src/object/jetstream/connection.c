@@ -19,6 +19,8 @@ enum {
     PINGS_OUT = 2,
     IO_BYTES = 256 * 1024, /* a chunk and its head in one call of the system */
     PENDING_MESSAGES = 1 << 20,
+    SIGNS_ALWAYS = 3 << 16 | 8 << 8, /* libnats 3.8.0 */
+    SIGNED_ATTEMPTS = 3,
     NOT_FOUND = 404, /* as in HTTP, as what follows */
     TOO_MANY_REQUESTS = 429,
     SERVER_ERRORS = 500
@@ -200,6 +202,23 @@ static int fail_to_connect(natsStatus status, ash_error *err)
     return advice != NULL ? ash__fail(err, rc, "NATS, to connect: %s", advice) : rc;
 }
 
+/* Before its 3.8, libnats leaves out a signature whose first byte is zero, and the server lets nobody
+ * in: once in 256 times.  The next attempt has another nonce to sign. */
+static bool loses_signatures(const ash_nats_address *a)
+{
+    return (a->creds != NULL || a->nkey != NULL) && nats_GetVersionNumber() < SIGNS_ALWAYS;
+}
+
+static natsStatus connect_with(natsConnection **nc, natsOptions *opts, const ash_nats_address *a)
+{
+    int attempts = loses_signatures(a) ? SIGNED_ATTEMPTS : 1;
+    natsStatus s;
+    do
+        s = natsConnection_Connect(nc, opts);
+    while (s == NATS_CONNECTION_AUTH_FAILED && --attempts > 0);
+    return s;
+}
+
 int ash__js_connect(const ash_nats_address *address, int64_t timeout_ms, ash_js **out,
                     ash_error *err)
 {
@@ -215,7 +234,7 @@ int ash__js_connect(const ash_nats_address *address, int64_t timeout_ms, ash_js 
     js->api = address->domain != NULL ? ash__sprintf("$JS.%s.API", address->domain)
                                       : ash__strdup("$JS.API");
     if (rc == 0) {
-        s = natsConnection_Connect(&js->nc, opts);
+        s = connect_with(&js->nc, opts, address);
         rc = s == NATS_OK ? 0 : fail_to_connect(s, err);
     }
     natsOptions_Destroy(opts);

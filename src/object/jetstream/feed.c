@@ -44,10 +44,17 @@ static const char *policy_of(ash_js_from from)
     }
 }
 
+/* The first sequence that the consumer is to send; 0: that is not known. */
+static uint64_t first_of(const ash_js_feed *f)
+{
+    if (f->last > 0)
+        return f->last + 1;
+    return f->request.from == ASH_JS_FROM_SEQUENCE ? f->request.sequence : 0;
+}
+
 static void put_request(const ash_js_feed *f, ash_buffer *out)
 {
     ash_js_from from = f->last > 0 ? ASH_JS_FROM_SEQUENCE : f->request.from;
-    uint64_t sequence = f->last > 0 ? f->last + 1 : f->request.sequence;
 
     ash__buffer_append_byte(out, '{');
     ash__json_put_text_member(out, "stream_name", f->stream.name);
@@ -56,7 +63,7 @@ static void put_request(const ash_js_feed *f, ash_buffer *out)
     ash__json_put_text_member(out, "deliver_policy", policy_of(from));
     if (from == ASH_JS_FROM_SEQUENCE) {
         ash__json_put_key(out, "opt_start_seq");
-        ash__buffer_printf(out, "%" PRIu64, sequence);
+        ash__buffer_printf(out, "%" PRIu64, first_of(f));
     }
     ash__json_put_text_member(out, "ack_policy", "none");
     ash__json_put_int_member(out, "max_deliver", 1);
@@ -240,7 +247,8 @@ static int64_t size_of(natsMsg *message, bool heads)
     return size != NULL ? strtoll(size, NULL, 10) : natsMsg_GetDataLength(message);
 }
 
-/* true: it is the next one.  Else it was something else, or one was missed. */
+/* true: it is the next one.  Else it was something else, or one was missed.  A nats-server 2.9 that was
+ * killed may begin with a subject's first message wherever it is told to begin. */
 static bool accept(ash_js_feed *f, natsMsg *message, ash_js_fed *out, bool *missed)
 {
     uint64_t consumer_sequence = 0;
@@ -252,6 +260,8 @@ static bool accept(ash_js_feed *f, natsMsg *message, ash_js_fed *out, bool *miss
         return false;
     }
     f->consumed = consumer_sequence;
+    if (out->sequence < first_of(f))
+        return false;
     f->last = out->sequence;
     f->message = message;
     out->message = message;

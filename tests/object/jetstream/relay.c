@@ -28,7 +28,9 @@ struct relay {
     pthread_t thread;
     atomic_bool ended; /* after the last message */
     atomic_bool stop;
-    ash_buffer sent; /* of the client, not handed on yet */
+    atomic_bool at_first;
+    atomic_int begun; /* at the first */
+    ash_buffer sent;  /* of the client, not handed on yet */
 };
 
 static struct sockaddr_in loopback(int port)
@@ -68,6 +70,20 @@ static bool write_all(int fd, const uint8_t *data, size_t len)
     return true;
 }
 
+/* The number becomes 1, and what is left of it blanks, so that the message stays as long as it says. */
+static void begin_at_first(relay *r, uint8_t *command, size_t len)
+{
+    static const char key[] = "\"opt_start_seq\":";
+    for (uint8_t *at = command; at + sizeof key < command + len; at++) {
+        if (memcmp(at, key, sizeof key - 1) != 0)
+            continue;
+        at += sizeof key - 1;
+        for (uint8_t digit = '1'; *at >= '0' && *at <= '9'; digit = ' ')
+            *at++ = digit;
+        atomic_fetch_add(&r->begun, 1);
+    }
+}
+
 /* False: that was the last message. */
 static bool hand_on(relay *r, int server)
 {
@@ -75,6 +91,8 @@ static bool hand_on(relay *r, int server)
     for (size_t len; (len = first_command(&r->sent, &is_message)) > 0;) {
         if (is_message && r->left == 0)
             return false;
+        if (is_message && atomic_load(&r->at_first))
+            begin_at_first(r, r->sent.data, len);
         if (!write_all(server, r->sent.data, len))
             return false;
         memmove(r->sent.data, r->sent.data + len, r->sent.len - len);
@@ -155,6 +173,16 @@ relay *relay_start(const char *server, int messages)
 const char *relay_uri(const relay *r)
 {
     return r->uri;
+}
+
+void relay_begin_at_first(relay *r)
+{
+    atomic_store(&r->at_first, true);
+}
+
+int relay_begun_at_first(const relay *r)
+{
+    return atomic_load(&r->begun);
 }
 
 bool relay_kill_at_end(relay *r, pid_t client)

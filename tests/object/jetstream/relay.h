@@ -14,6 +14,11 @@ typedef struct relay relay;
 /* server: HOST:PORT of the loopback.  messages: PUB and HPUB of the client that are handed on. */
 relay *relay_start(const char *server, int messages);
 const char *relay_uri(const relay *r);
+/* From now on every consumer that is to begin at a sequence begins at the first message, as one of a
+ * nats-server 2.9 may that was killed before. */
+void relay_begin_at_first(relay *r);
+/* How many consumers did. */
+int relay_begun_at_first(const relay *r);
 /* Kills the client (its process) when the way ends.  True: it had ended by itself before that, and
  * with exit status 0 (anything else fails the test). */
 bool relay_kill_at_end(relay *r, pid_t client);

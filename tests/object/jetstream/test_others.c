@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What somebody else's hand, or an older client, put into a stream: digests of all notations, damage,
- * unknown fields, lengths beyond 4 GiB; and the sequences that others count by. */
+ * unknown fields, lengths beyond 4 GiB; the sequences that others count by; and a server that does not
+ * begin where it is told to. */
+#include "object/jetstream/relay.h"
 #include "object/jetstream/support.h"
 
 #include "base/mem.h"
 #include "object/jetstream/format/names.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -256,6 +259,44 @@ static void test_object_jetstream_others__sequences(void **state)
     assert_int_equal(put_chunks(l, 1, next, false, &rc), next + 2);
 }
 
+static void assert_range(live *l, ash_object_store *s, int64_t start, size_t len,
+                         const uint8_t *data)
+{
+    ash_object_read_options opts = ASH_OBJECT_READ_OPTIONS_INIT;
+    uint8_t *got = NULL;
+    size_t got_len = 0;
+    opts.start = start;
+    opts.end = start + (int64_t)len;
+    assert_ok(ash_object_store_get_bytes(s, "a", &opts, NULL, &got, &got_len, &l->err), &l->err);
+    assert_int_equal(got_len, len);
+    assert_memory_equal(got, data + start, len);
+    ash_object_bytes_free(got);
+}
+
+/* The first chunks are fetched one by one; where the rest is to begin, the first comes again. */
+static void test_object_jetstream_others__server_begins_at_first(void **state)
+{
+    live *l = *state;
+    live_need(l);
+    enum { BYTES = 12 * ASH_OBJECT_CHUNK_SIZE_DEFAULT };
+    ash_object_manager *m = NULL;
+    ash_object_store *s = NULL;
+    uint8_t *data = live_bytes(7, BYTES);
+    live_put(l, "a", data, BYTES, NULL);
+    relay *r = relay_start(servers_address(l->servers, 0), INT_MAX);
+    relay_begin_at_first(r);
+    assert_ok(ash_object_manager_open(relay_uri(r), NULL, &m, &l->err), &l->err);
+    assert_ok(ash_object_manager_bind(m, l->name, NULL, &s, &l->err), &l->err);
+    assert_range(l, s, 0, BYTES, data);
+    assert_true(relay_begun_at_first(r) > 0);
+    assert_range(l, s, 5 * ASH_OBJECT_CHUNK_SIZE_DEFAULT + 1, BYTES / 2, data);
+    assert_true(relay_begun_at_first(r) > 1);
+    ash_object_store_close(s);
+    ash_object_manager_close(m);
+    relay_stop(r);
+    ash__free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +307,7 @@ int main(void)
         ON_A_STORE(test_object_jetstream_others__unknown_fields_stay),
         ON_A_STORE(test_object_jetstream_others__ranges_beyond_4_gib),
         ON_A_STORE(test_object_jetstream_others__sequences),
+        ON_A_STORE(test_object_jetstream_others__server_begins_at_first),
     };
     return cmocka_run_group_tests(tests, live_start, live_stop);
 }
