@@ -281,10 +281,12 @@ bool ash__gate_recognize(ash_gate *g, ash_exchange *x)
 {
     ash_error unused = ASH_ERROR_INIT;
     ash_visitor *v = NULL;
-    if (g == NULL || x->visitor != NULL || !x->is_private || !ash__gate_asks(g) ||
+    ash_coming *c = x->visitor;
+    if (g == NULL || (c != NULL && c->visitor != NULL) || !x->is_private || !ash__gate_asks(g) ||
         ash__head_field(x->head, "Authorization") != NULL || !ash__gate_has_cookie(x))
         return false;
-    ash_coming *c = new_coming(g, x);
+    if (c == NULL)
+        c = new_coming(g, x);
     if (ash__gate_check_session(g, c, false, &v, &unused) != 0)
         return false;
     c->visitor = v;
