@@ -45,3 +45,13 @@ serve_tls() {
         sleep 0.1
     done
 }
+
+# The same with new certificates and two users: root, whose password is pencil, and ann, by the certificate.  Inside a case.
+serve_tls_users() { # STORE
+    command -v openssl >/dev/null || skip 'no openssl'
+    rm -rf "$pki" "$1"
+    make_tls_files
+    echo pencil | "$ASHLAR" -s "$1" user add root --role root
+    "$ASHLAR" -s "$1" user add --external "$subject" --role readWrite@files
+    serve_tls "$1"
+}

@@ -121,12 +121,7 @@ over_tls() {
 
 # Over TLS by a password, and by a certificate in its place, whether the address names the certificate's subject or not.
 signs_in_over_tls() {
-    command -v openssl >/dev/null || skip 'no openssl'
-    rm -rf "$pki" "$scratch/tls"
-    make_tls_files
-    echo pencil | "$ASHLAR" -s "$scratch/tls" user add root --role root
-    "$ASHLAR" -s "$scratch/tls" user add --external "$subject" --role readWrite@files
-    serve_tls "$scratch/tls"
+    serve_tls_users "$scratch/tls"
     for mechanism in SCRAM-SHA-1 SCRAM-SHA-256; do
         scram=authMechanism=$mechanism
         [ "$(over_tls '' root:pencil@ $scram insert password)" = done ]

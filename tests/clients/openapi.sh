@@ -4,6 +4,7 @@
 # usage: ASHLAR=… openapi.sh   (its packages go to $ASH_SCHEMATHESIS_FOLDER, default: a scratch folder)
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
+. "$here/web.sh"
 folder=${ASH_SCHEMATHESIS_FOLDER:-$scratch/schemathesis}
 # The system's Python, or another one that is new enough.
 python=/usr/bin/python3
@@ -20,14 +21,7 @@ install_schemathesis() {
 
 case_schemathesis() {
     install_schemathesis
-    start_server "$scratch/store" --http 127.0.0.1:0
-    tries=0
-    until grep -qs '^http://' "$scratch/server.out"; do
-        tries=$((tries + 1))
-        [ $tries -lt 200 ]
-        sleep 0.05
-    done
-    http=$(sed -n 's|^\(http://[^/]*\)/.*|\1|p' "$scratch/server.out" | head -n 1)
+    start_web
     # Every check but one: that what the description allows is answered by success.  Which paths and names are there it cannot know.
     (cd "$scratch" && "$folder/bin/schemathesis" run "$http/.ashlar/openapi.json" --max-examples 25 --seed 1 \
         --exclude-checks positive_data_acceptance >"$scratch/said" 2>&1) || {

@@ -42,11 +42,7 @@ typed() {
 }
 
 case_over_tls() {
-    command -v openssl >/dev/null || skip 'no openssl'
-    make_tls_files
-    echo pencil | "$ASHLAR" -s "$scratch/tls" user add root --role root
-    "$ASHLAR" -s "$scratch/tls" user add --external "$subject" --role readWrite@files
-    serve_tls "$scratch/tls"
+    serve_tls_users "$scratch/tls"
     at=$server_address/files
     trusts="tls=true&tlsCAFile=$pki/ca.pem"
     soon=serverSelectionTimeoutMS=3000

@@ -25,14 +25,9 @@ case_npm_mongodb_7_signs_in() {
 
 # signs_in_over_tls PACKAGE
 signs_in_over_tls() {
-    command -v openssl >/dev/null || skip 'no openssl'
-    make_tls_files
-    echo pencil | "$ASHLAR" -s "$scratch/tls" user add root --role root
-    "$ASHLAR" -s "$scratch/tls" user add --external "$subject" --role readWrite@files
-    serve_tls "$scratch/tls"
+    serve_tls_users "$scratch/tls"
     NODE_NO_WARNINGS=1 MONGODB_PACKAGE=$1 run_node "$here/users_node.js" "$server_address" "$pki" "$subject"
     stop_server
-    rm -r "$pki" "$scratch/tls"
 }
 
 case_npm_mongodb_signs_in_over_tls() {

@@ -400,4 +400,70 @@ case_who_tagged_what() {
     [ "$(t cat d/a)" = one ]
 }
 
+numbers() { # PATH: its versions, the newest first
+    t log "$1" | sed 's/ .*//' | tr '\n' ' '
+}
+
+# One version goes for good, so that it takes -f, or an answer.
+case_removing_versions() {
+    fresh
+    for i in 1 2 3 4 5; do
+        echo $i | t -q put - d/a
+    done
+    expect_status 2 t rm d/a@1
+    grep -q 'nothing brings /d/a@1 back: -f says that it is meant' "$scratch/err"
+    [ "$(t rm -n d/a@1)" = 'would remove /d/a@1' ]
+    [ "$(numbers d/a)" = '@5 @4 @3 @2 @1 ' ]
+    [ "$(t rm -f d/a@1)" = 'removed /d/a@1' ]
+    t -q tag d/a@2 good
+    expect_status 1 t rm -f d/a@good
+    grep -q '/d/a@2 is tagged good, and stays so long' "$scratch/err"
+    expect_status 1 t rm -f d/a@5
+    grep -q '/d/a@5 is the newest version; `rm d/a` removes the file' "$scratch/err"
+    expect_status 1 t rm -n d/a@5
+    expect_status 2 t rm -f 'd/a@{now}'
+    expect_status 2 t rm -f d@1
+    expect_status 4 t rm d/a@1
+    t -q rm -f d/a@1 d/b@1
+    # What has that very name comes before a version.
+    echo x | t -q put - d/a@4
+    [ "$(t rm -f d/a@4)" = 'removed /d/a@4' ]
+    [ "$(numbers d/a)" = '@5 @4 @3 @2 ' ]
+    [ "$(t --json rm -f d/a@3 | field version)" = 3 ]
+    [ "$(numbers d/a)" = '@5 @4 @2 ' ]
+    [ "$(t cat d/a)" = 5 ]
+}
+
+# answered ANSWER: at a terminal, by whom is asked.
+answered() {
+    python3 - "$ASHLAR" "$store" "$1" <<'END'
+import os, pty, sys
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[1], [sys.argv[1], "-s", sys.argv[2], "tree", "rm", "a@1"])
+seen = b""
+while b"Remove it? [y/N]" not in seen:
+    seen += os.read(terminal, 1000)
+os.write(terminal, sys.argv[3].encode() + b"\n")
+try:
+    while os.read(terminal, 1000):
+        pass
+except OSError:
+    pass
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+END
+}
+
+case_removing_versions_at_a_terminal() {
+    fresh
+    echo 1 | t -q put - a
+    echo 2 | t -q put - a
+    for no in '' n no; do
+        answered "$no"
+        [ "$(numbers a)" = '@2 @1 ' ]
+    done
+    answered y
+    [ "$(numbers a)" = '@2 ' ]
+}
+
 run_cases

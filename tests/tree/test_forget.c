@@ -153,6 +153,27 @@ static void test_tree_forget__of_those_who_may(void **state)
     bson_destroy(&nobody);
 }
 
+/* A folder that becomes what it was when such a version was the newest has the file no more; it is in
+ * the trash, with all that is left of it. */
+static void test_tree_forget__a_folder_as_it_was(void **state)
+{
+    fixture *f = *state;
+    ash_tree_restore_options o = ASH_TREE_RESTORE_OPTIONS_INIT;
+    ash_tree_restore_report r = ASH_TREE_RESTORE_REPORT_INIT;
+    support_folder(f, "d");
+    put_versions(f, "d/a", 1, 1);
+    put_versions(f, "d/b", 11, 1);
+    bson_value_t id = support_id(f, "d/a");
+    o.at_ms = support_moment(f);
+    put_versions(f, "d/a", 2, 1);
+    assert_ok(forget(f, "d/a", 1), &f->err);
+    assert_ok(ash_tree_restore_folder(f->tree, "d", &o, NULL, &r, &f->err), &f->err);
+    assert_int_equal(r.deleted, 1);
+    support_expect_list(f, "d", false, 0, "b");
+    assert_ok(ash_tree_undelete(f->tree, &id, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    support_expect_seed(f, "d/a", 2);
+}
+
 /* In a caller's transaction, with what else is done there, or not at all. */
 static int forget_two(ash_transaction *t, void *ctx, ash_error *err)
 {
@@ -183,6 +204,7 @@ int main(void)
         here(test_tree_forget__what_is_not_to_be_forgotten),
         here(test_tree_forget__versions_of_what_was_deleted),
         here(test_tree_forget__of_those_who_may),
+        here(test_tree_forget__a_folder_as_it_was),
         here(test_tree_forget__all_or_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -317,7 +317,7 @@ enum { RM_RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, RM_FORCE, RM_BY };
 static const ash_cmd_option rm_options[] = {
     ASH_CMD_TREE_OPTIONS,
     {'r', "recursive", NULL, "folders with all that lies in them"},
-    {'f', "force", NULL, "what is not there is no error"},
+    {'f', "force", NULL, "what is not there is no error; versions go unasked"},
     ASH_CMD_TREE_BY_OPTION,
     ASH_CMD_TREE_NO_OPTION,
 };
@@ -348,17 +348,12 @@ static int say_how_to_go_on(const char *path, int rc, ash_error *err)
                      said.text, path);
 }
 
-static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
+static int remove_path(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
     ash_tree_change_options o = ash__cmd_tree_changes(r);
     ash_tree_entry *entry = NULL;
     o.recursive = r->args->values[RM_RECURSIVE] != NULL;
-    /* Most likely a variable that should have had a value. */
-    if (word[0] == 0)
-        return ash__fail(err, ASH_EINVAL, "an empty path");
-    int rc = ash__cmd_tree_no_id(word, err);
-    if (rc == 0)
-        rc = ash_tree_get(r->tree, word, NULL, &r->op, &entry, err);
+    int rc = ash_tree_get(r->tree, word, NULL, &r->op, &entry, err);
     if (rc == ASH_ENOTFOUND && r->args->values[RM_FORCE] != NULL)
         return 0;
     if (rc == ASH_ENOTFOUND)
@@ -382,6 +377,23 @@ static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
     return rc;
 }
 
+static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
+{
+    ash_cmd_tree_address a = {.when = ASH_TREE_WHEN_INIT};
+    /* Most likely a variable that should have had a value. */
+    if (word[0] == 0)
+        return ash__fail(err, ASH_EINVAL, "an empty path");
+    int rc = ash__cmd_tree_no_id(word, err);
+    if (rc == 0 && strchr(word, '@') != NULL)
+        rc = ash__cmd_tree_address(r, word, &a, err);
+    if (rc == 0 && (a.when.version != 0 || a.when.at_ms != 0))
+        rc = ash__cmd_tree_forget(r, &a, r->args->values[RM_FORCE] != NULL, err);
+    else if (rc == 0)
+        rc = remove_path(r, word, err);
+    ash__cmd_tree_address_release(&a);
+    return rc;
+}
+
 static int remove_all(ash_cmd_tree_run *r, ash_error *err)
 {
     (void)err;
@@ -396,12 +408,16 @@ static int run_rm(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_tree_rm = {
     .name = "tree rm",
     .group = "trees",
-    .synopsis = "[-r] [-f] PATH...",
-    .summary = "remove files and folders",
+    .synopsis = "[-r] [-f] PATH[@VERSION]...",
+    .summary = "remove files and folders, or one version",
     .details =
         "A folder that is not empty needs -r.  What was removed can be undeleted until it is "
         "pruned.  More than 10,000 files\n"
-        "and folders go in several commits: when it was interrupted, the same again does the rest.",
+        "and folders go in several commits: when it was interrupted, the same again does the "
+        "rest.\n"
+        "PATH@VERSION is that version of a file alone, which nothing brings back: a terminal is "
+        "asked, others need -f.\n"
+        "The newest stays, and what is tagged.",
     .options = rm_options,
     .min_words = 1,
     .max_words = -1,

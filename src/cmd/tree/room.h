@@ -139,6 +139,13 @@ int ash__cmd_tree_say_gone(const ash_cmd_tree_run *r, const char *path, ash_erro
 /* Of "NAME,…", warns of users and roles that there are not; where the store has no users, of none. */
 void ash__cmd_tree_check_names(const ash_cmd_tree_run *r, const char *list);
 
+/* ---- one version (forget.c) ---- */
+
+/* Removes the version of the address for good.  Without force, a terminal is asked, and without one
+ * it is ASH_EINVAL; with it, what is not there is no error. */
+int ash__cmd_tree_forget(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a, bool force,
+                         ash_error *err);
+
 /* ---- bytes (get.c) ---- */
 
 /* From where the reader is to its end; progress may be NULL.  ASH_EINTERRUPTED by a signal. */
@@ -149,6 +156,8 @@ int ash__cmd_tree_copy_out(ash_tree_reader *reader, const ash_output *out, ash_p
 
 /* A field of the entry's document, of which doc becomes a view; false: there is none. */
 bool ash__cmd_tree_field(const ash_tree_entry *e, const char *name, bson_iter_t *it, bson_t *doc);
+/* Who wrote the bytes of a file, where that is not who changed it; else NULL. */
+const char *ash__cmd_tree_author(const ash_tree_entry *e);
 bool ash__cmd_tree_field_differs(const ash_tree_entry *a, const ash_tree_entry *b,
                                  const char *name);
 /* Contents, type, time and properties: what one of them would bring back of the other. */

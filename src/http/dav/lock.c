@@ -5,6 +5,7 @@
 #include "http/dav/if.h"
 #include "http/dav/locks.h"
 #include "http/dav/multistatus.h"
+#include "http/dav/slow.h"
 #include "http/dav/upload.h"
 #include "http/dav/xml.h"
 
@@ -218,7 +219,8 @@ static void answer_closed(ash_exchange *x, const locking *k, const ash_tree_entr
     ash__buffer_release(&out);
 }
 
-/* A lock keeps out whom it covers: so it covers nothing that its holder may not write. */
+/* A lock keeps out whom it covers: so it covers nothing that its holder may not write.  Looking takes
+ * as long as the folder is large. */
 static bool may_lock_below(ash_exchange *x, const locking *k)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -226,10 +228,13 @@ static bool may_lock_below(ash_exchange *x, const locking *k)
     const ash_tree_entry *top = k->guard.entry;
     if (k->op == NULL || !k->deep || top == NULL || !ash_tree_entry_is_folder(top))
         return true;
+    if (!ash__dav_slow_begin(x))
+        return false;
     if (ash__dav_find_closed(k->dav, k->op, k->path, ASH_TREE_WRITE, &closed, &err) != 0)
         ash__answer_error(x, &err);
     else if (closed != NULL)
         answer_closed(x, k, closed);
+    ash__dav_slow_end();
     ash_tree_entry_free(closed);
     return x->status == 0;
 }
@@ -308,6 +313,8 @@ static void understand(ash_exchange *x, const ash_xml_node *root)
         renew(x, k);
     else
         lock_new(x, k, root);
+    if (x->is_put_off)
+        ash__dav_guard_release(&k->guard); /* looks again */
 }
 
 void ash__dav_lock(ash_dav *dav, ash_exchange *x, const char *path)

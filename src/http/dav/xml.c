@@ -271,6 +271,8 @@ const ash_xml_node *ash__xml_child(const ash_xml_node *node, const char *space, 
 
 typedef struct collecting {
     ash_xml_reader *reader;
+    const ash_xml_node *root; /* once all has come */
+    bool is_over;
     void (*then)(ash_exchange *x, const ash_xml_node *root);
     /* Of who asked for it. */
     void *state;
@@ -300,21 +302,27 @@ static void take(ash_exchange *x, const void *data, size_t len)
         answer_bad(x, c->reader);
 }
 
-/* From here on the exchange is again of who asked. */
+/* From here on the exchange is again of who asked; unless that puts it off, and is asked once more. */
 static void finish(ash_exchange *x)
 {
     collecting *c = x->state;
-    const ash_xml_node *root = ash__xml_reader_finish(c->reader);
-    if (root == NULL && c->reader->why != NULL) {
+    if (!c->is_over)
+        c->root = ash__xml_reader_finish(c->reader);
+    c->is_over = true;
+    if (c->root == NULL && c->reader->why != NULL) {
         answer_bad(x, c->reader);
         return;
     }
-    collecting copy = *c;
-    x->state = copy.state;
-    x->release = copy.release;
+    x->state = c->state;
+    x->release = c->release;
+    c->then(x, c->root);
+    if (x->is_put_off) {
+        x->state = c;
+        x->release = release;
+        return;
+    }
+    ash__xml_reader_free(c->reader);
     ash__free(c);
-    copy.then(x, root);
-    ash__xml_reader_free(copy.reader);
 }
 
 void ash__xml_collect(ash_exchange *x, size_t max_bytes, bool keep_inner,

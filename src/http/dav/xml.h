@@ -39,7 +39,7 @@ const ash_xml_node *ash__xml_child(const ash_xml_node *node, const char *space, 
 
 /* Collect an exchange's body, then call with the root, which lives for the call (NULL: no body); 400
  * and 413 are answered here.  Meanwhile x->state is not the caller's; in `then` it is again what it
- * was before, and so is x->release. */
+ * was before, and so is x->release.  Where it puts x off it is called once more, with the same. */
 void ash__xml_collect(ash_exchange *x, size_t max_bytes, bool keep_inner,
                       void (*then)(ash_exchange *x, const ash_xml_node *root));
 

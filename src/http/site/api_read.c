@@ -6,6 +6,7 @@
 #include "http/date.h"
 #include "http/dav/bytes.h"
 #include "http/dav/holders.h"
+#include "http/dav/slow.h"
 #include "http/site/api.h"
 
 #include <ctype.h>
@@ -125,9 +126,12 @@ static void run_usage(ash_api_call *c)
 {
     ash_tree_usage u = ASH_TREE_USAGE_INIT;
     ash_error err = ASH_ERROR_INIT;
+    if (!ash__dav_slow_begin(c->x))
+        return;
     ash_op op = ash__dav_op(c->x);
     op.deadline_ms = ash_deadline(20000);
     int rc = ash_tree_measure(c->mount->tree, c->path, &op, &u, &err);
+    ash__dav_slow_end();
     if (rc != 0 && rc != ASH_EPARTIAL) {
         ash__api_fail(c, &err);
         return;

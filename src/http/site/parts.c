@@ -30,29 +30,19 @@ static const ash_site_part parts[] = {
 #undef X
 };
 
-/* The first name of a path, and what stands behind it; 0: it has none. */
-static size_t first_name(const char **path, const char **rest)
+ash_site_place ash__site_place_of(const ash_site *site, const char *path)
 {
-    *path += **path == '/';
-    size_t len = strcspn(*path, "/");
-    *rest = *path + len;
-    return len;
-}
-
-const ash_site_part *ash__site_part_of(const char *path, const char **rest)
-{
-    size_t len = first_name(&path, rest);
+    ash_site_place place = {0};
+    path += *path == '/';
+    size_t len = strcspn(path, "/");
+    place.rest = path + len;
     for (size_t i = 0; i < ASH_ARRAY_LEN(parts); i++)
         if (strlen(parts[i].name) == len && strncmp(parts[i].name, path, len) == 0)
-            return &parts[i];
-    return NULL;
-}
-
-const ash_site_annex *ash__site_annex_of(const ash_site *site, const char *path, const char **rest)
-{
-    size_t len = first_name(&path, rest);
+            place.part = &parts[i];
+    if (place.part != NULL)
+        return place;
     for (const ash_site_annex *a = site->annexes; a != NULL && a->name != NULL; a++)
         if (strlen(a->name) == len && strncmp(a->name, path, len) == 0)
-            return a;
-    return NULL;
+            place.annex = a;
+    return place;
 }

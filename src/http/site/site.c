@@ -135,17 +135,14 @@ static void begin_part(ash_site *s, ash_exchange *x, const ash_site_part *p, con
     p->begin(s, x, rest);
 }
 
-static void begin_reserved(ash_site *s, ash_exchange *x, const char *path)
+static void begin_reserved(ash_site *s, ash_exchange *x, const ash_site_place *place)
 {
-    const char *rest = NULL;
-    const ash_site_part *p = ash__site_part_of(path, &rest);
-    const ash_site_annex *a = p == NULL ? ash__site_annex_of(s, path, &rest) : NULL;
-    if (p != NULL)
-        begin_part(s, x, p, rest);
+    if (place->part != NULL)
+        begin_part(s, x, place->part, place->rest);
     else if (ash__site_refuse_need(s, x, ASH_SITE_NEEDS_NAME))
         return;
-    else if (a != NULL)
-        a->begin(a->ctx, x, rest);
+    else if (place->annex != NULL)
+        place->annex->begin(place->annex->ctx, x, place->rest);
     else
         ash__answer_text(x, 404, "nothing of that name is below " ASH_SITE_RESERVED "/");
 }
@@ -296,11 +293,11 @@ static bool admits(ash_exchange *x)
 }
 
 /* It is answered, or put off.  Who is refused and was known is told of. */
-static bool refuse_at_the_door(ash_site *s, ash_exchange *x)
+static bool refuse_at_the_door(ash_site *s, ash_exchange *x, const ash_site_place *place)
 {
     if (ash__site_refuse_stranger(s, x)) {
         if (ash__gate_recognize(s->gate, x)) {
-            (void)ash__site_trace(s, x);
+            (void)ash__site_trace(s, x, place);
             ash__trace_text(x, "origin", ash__head_field(x->head, "Origin"));
         }
         return true;
@@ -308,7 +305,7 @@ static bool refuse_at_the_door(ash_site *s, ash_exchange *x)
     if (ash__gate_enter(s->gate, x))
         return false;
     if (x->status == 429 || (x->status == 403 && ash__gate_recognize(s->gate, x)))
-        (void)ash__site_trace(s, x);
+        (void)ash__site_trace(s, x, place);
     return true;
 }
 
@@ -316,15 +313,21 @@ static void begin(ash_exchange *x)
 {
     ash_site *s = x->service;
     const char *path = x->target.path, *in_tree = NULL;
-    if (refuse_at_the_door(s, x) || ash__site_trace(s, x) || ash__site_refuse_outside(x))
+    ash_site_place place = {0};
+    bool reserved = path != NULL && ash__site_is_reserved(path);
+    if (reserved)
+        place = ash__site_place_of(s, path + strlen(ASH_SITE_RESERVED));
+    const ash_site_place *asked = reserved ? &place : NULL;
+    if (refuse_at_the_door(s, x, asked) || ash__site_trace(s, x, asked) ||
+        ash__site_refuse_outside(x))
         return;
     x->admits = admits;
     if (path == NULL) {
         begin_star(s, x);
         return;
     }
-    if (ash__site_is_reserved(path)) {
-        begin_reserved(s, x, path + strlen(ASH_SITE_RESERVED));
+    if (reserved) {
+        begin_reserved(s, x, &place);
         return;
     }
     const ash_site_mount *m = ash__site_mount_of(s, path, &in_tree);

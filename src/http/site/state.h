@@ -157,12 +157,17 @@ typedef struct ash_site_part {
     void (*begin)(ash_site *site, ash_exchange *x, const char *rest);
 } ash_site_part;
 
-/* Of what stands behind the reserved name ("/archive/docs"), and the rest ("/docs").  NULL: none. */
-const ash_site_part *ash__site_part_of(const char *path, const char **rest);
-const ash_site_annex *ash__site_annex_of(const ash_site *site, const char *path, const char **rest);
+/* Whose a path below the reserved name is; both NULL: nobody's. */
+typedef struct ash_site_place {
+    const ash_site_part *part;
+    const ash_site_annex *annex;
+    const char *rest; /* of "/archive/docs": "/docs" */
+} ash_site_place;
+ash_site_place ash__site_place_of(const ash_site *site, const char *path);
 
-/* What the audit log is to have of x, which has entered; true: x is answered (told.c). */
-bool ash__site_trace(const ash_site *site, ash_exchange *x);
+/* What the audit log is to have of x, which has entered; true: x is answered (told.c).  place: NULL
+ * for what is not below the reserved name. */
+bool ash__site_trace(const ash_site *site, ash_exchange *x, const ash_site_place *place);
 /* Of a call of the API, ASH_AUDIT_…; 0: there is none of that name (api.c). */
 unsigned ash__site_api_kind(const char *name);
 

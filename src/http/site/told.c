@@ -36,16 +36,14 @@ static bool trace_annex(const ash_site *s, ash_exchange *x, const ash_site_annex
 }
 
 /* Of a name that is none, only that: it may be a link that somebody spelled wrong. */
-static bool trace_reserved(const ash_site *s, ash_exchange *x, const char *path)
+static bool trace_reserved(const ash_site *s, ash_exchange *x, const ash_site_place *place)
 {
-    const char *rest = NULL;
-    const ash_site_part *p = ash__site_part_of(path, &rest);
-    const ash_site_annex *a = p == NULL ? ash__site_annex_of(s, path, &rest) : NULL;
-    if (a != NULL)
-        return trace_annex(s, x, a, rest);
+    const ash_site_part *p = place->part;
+    if (place->annex != NULL)
+        return trace_annex(s, x, place->annex, place->rest);
     if (p == NULL)
         return ash__trace_begin(s->gate, x, 0, ASH_SITE_RESERVED);
-    if (ash__trace_begin(s->gate, x, kind_of_part(x, p, rest), x->target.path))
+    if (ash__trace_begin(s->gate, x, kind_of_part(x, p, place->rest), x->target.path))
         return true;
     if (p->tells == ASH_SITE_TELLS_SECRET)
         ash__trace_path(x, ASH_SITE_RESERVED "/", p->name);
@@ -64,13 +62,13 @@ static void trace_destination(ash_exchange *x)
     ash__http_target_release(&to);
 }
 
-bool ash__site_trace(const ash_site *s, ash_exchange *x)
+bool ash__site_trace(const ash_site *s, ash_exchange *x, const ash_site_place *place)
 {
     const char *path = x->target.path;
     if (path == NULL)
         return false;
-    if (ash__site_is_reserved(path))
-        return trace_reserved(s, x, path + strlen(ASH_SITE_RESERVED));
+    if (place != NULL)
+        return trace_reserved(s, x, place);
     if (ash__trace_begin(s->gate, x, kind_by_method(x, ASH_AUDIT_WRITES), path))
         return true;
     trace_destination(x);

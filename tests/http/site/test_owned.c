@@ -393,8 +393,13 @@ static void test_what_takes_long_waits_for_its_like(void **state)
         {"POST /.ashlar/tree/delete", JSON, "{\"path\": \"/f\", \"recursive\": true}", true, 200},
         {"POST /.ashlar/tree/restore", JSON,
          "{\"path\": \"/d\", \"at\": \"2036-01-01T00:00:00Z\", \"dry_run\": true}", true, 200},
+        {"GET /.ashlar/tree/usage?path=/d", NULL, NULL, true, 200},
+        {"GET /.ashlar/tree/list?path=/d", NULL, NULL, false, 200},
+        {"LOCK /d", "Depth: 0\n", LOCKINFO, false, 200},
+        {"LOCK /dd", "Depth: infinity\n", LOCKINFO, true, 200},
     };
     ash_exchange mine = {.is_put_off = false};
+    support_folder(h->f, "dd");
     for (int i = 0; i < ASH_DAV_SLOW; i++)
         assert_true(ash__dav_slow_begin(&mine));
     for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++) {

@@ -42,6 +42,8 @@ static void test_looking(void **state)
     visit_free(v);
     hosted_expect(h, "GET /.ashlar/versions/d/javascript:alert(1)/v3-x", NULL, NULL, 404);
     hosted_expect(h, "PUT /.ashlar/versions/d/javascript:alert(1)/v1-x", NULL, "x", 403);
+    hosted_expect(h, "DELETE /.ashlar/versions/d/javascript:alert(1)/v1-x", NULL, NULL, 403);
+    hosted_expect(h, "DELETE /.ashlar/versions/d/javascript:alert(1)/", NULL, NULL, 403);
 }
 
 /* Each link below a folder leads somewhere. */
