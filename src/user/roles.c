@@ -103,6 +103,18 @@ static int walk_roles(ash_users *u, walk *w, ash_doc roles, ash_privileges *out,
     return rc;
 }
 
+bool ash__roles_have(ash_doc roles, ash_doc role)
+{
+    for (ash_doc_iter it = ash__doc_iter(roles); ash__doc_iter_next(&it);) {
+        ash_doc one =
+            it.value.type == BSON_TYPE_DOCUMENT ? ash__value_doc(it.value) : ash__doc_empty;
+        if (strcmp(ash__doc_utf8(one, "role", ""), ash__doc_utf8(role, "role", "")) == 0 &&
+            strcmp(ash__doc_utf8(one, "db", ""), ash__doc_utf8(role, "db", "")) == 0)
+            return true;
+    }
+    return false;
+}
+
 int ash__roles_resolve(ash_users *u, ash_doc roles, ash_privileges *out, ash_builder *all,
                        ash_error *err)
 {

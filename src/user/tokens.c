@@ -351,27 +351,34 @@ int ash__token_remove(ash_users *u, const char *id, const char *user, const char
     return rc;
 }
 
-/* Whoever came after its user with the same name is another one. */
-static int look_for_user(ash_users *u, ash_token *t, ash_error *err)
+/* Whoever came after its user with the same name is another one.  last: the user who was looked for
+ * last, as most have several tokens in a row; all zero if none was. */
+static int look_for_user(ash_users *u, ash_token *t, ash_token *last, ash_error *err)
 {
-    ash_token owner = {.user = t->user, .db = t->db};
     ash_error what = ASH_ERROR_INIT;
-    int rc = find_owner(u, &owner, &what);
-    t->is_orphan = rc == ASH_ENOTFOUND || memcmp(owner.user_id, t->user_id, sizeof t->user_id) != 0;
+    int rc = 0;
+    if (last->user == NULL || strcmp(last->user, t->user) != 0 || strcmp(last->db, t->db) != 0) {
+        ash__token_release(last);
+        *last = (ash_token){.user = ash__strdup(t->user), .db = ash__strdup(t->db)};
+        rc = find_owner(u, last, &what);
+        last->is_orphan = rc != 0;
+    }
+    t->is_orphan = last->is_orphan || memcmp(last->user_id, t->user_id, sizeof t->user_id) != 0;
     return rc == ASH_EUNSUPPORTED ? 0 : ash__unless(ASH_ENOTFOUND, rc, &what, err);
 }
 
 static int tell_all(ash_users *u, ash_cursor *cursor, ash_token_fn fn, void *ctx, ash_error *err)
 {
     ash_doc doc = ash__doc_empty;
-    ash_token t;
+    ash_token t, last = {0};
     int rc = 0;
     while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
         if (read_token(doc, &t)) {
-            if (!is_over(&t) && (rc = look_for_user(u, &t, err)) == 0)
+            if (!is_over(&t) && (rc = look_for_user(u, &t, &last, err)) == 0)
                 rc = fn(ctx, &t, err);
             ash__token_release(&t);
         }
+    ash__token_release(&last);
     return rc;
 }
 

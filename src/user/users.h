@@ -107,6 +107,9 @@ int ash__user_set_limits(ash_users *u, const ash_user_id *id, const struct ash_l
 
 /* ---- what roles come to ---- */
 
+/* Is {role, db} one of an array of such? */
+bool ash__roles_have(ash_doc roles, ash_doc role);
+
 /* Of an array of {role, db}: all that they allow, with all that they inherit; roles that are not
  * there any more allow nothing.  all (or NULL): an open array of the caller's, gets each once as
  * {role, db}.  ASH_ETOOBIG over ASH_MAX_ROLES. */

@@ -154,6 +154,41 @@ static void test_user_tokens__documents_that_are_none(void **state)
     ash_collection_free(c);
 }
 
+/* A letter for each token: its user's, large where that one is gone. */
+static int note(void *ctx, const ash_token *t, ash_error *err)
+{
+    char *out = ctx;
+    (void)err;
+    size_t len = strlen(out);
+    assert_true(len < 9);
+    out[len] = (char)(t->user[0] - (t->is_orphan ? 'a' - 'A' : 0));
+    out[len + 1] = '\0';
+    return 0;
+}
+
+/* Who has its user's name is not its user. */
+static void test_user_tokens__of_who_is_gone(void **state)
+{
+    static const char *const users[] = {"ann", "bob", "bob", "ann", "bob"};
+    fixture *f = *state;
+    char text[ASH_TOKEN_TEXT_BYTES], seen[10] = "";
+    ash_user_id bob = {&ash__user_kind, "bob", "admin"};
+    for (int again = 0; again < 2; again++) {
+        assert_ok(
+            fixture_create(f, &ash__user_kind, "bob@admin", "{\"pwd\": \"p\", \"roles\": []}"),
+            &f->err);
+        for (size_t i = 0; i < sizeof users / sizeof *users && again == 0; i++) {
+            assert_ok(make(f, users[i], 0, NULL, text), &f->err);
+            ash__clock_sleep_ms(2); /* they are listed by when they were made */
+        }
+        if (again == 0)
+            assert_ok(ash__user_drop(&f->users, &bob, &f->err), &f->err);
+    }
+    assert_ok(make(f, "bob", 0, NULL, text), &f->err);
+    assert_ok(ash__token_each(&f->users, NULL, "admin", note, seen, &f->err), &f->err);
+    assert_string_equal(seen, "aBBaBb");
+}
+
 #define TOKENS(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
@@ -165,6 +200,7 @@ int main(void)
         TOKENS(test_user_tokens__are_taken_back),
         TOKENS(test_user_tokens__use_is_kept_once_in_a_while),
         TOKENS(test_user_tokens__documents_that_are_none),
+        TOKENS(test_user_tokens__of_who_is_gone),
     };
     return cmocka_run_group_tests_name("user/tokens", tests, NULL, NULL);
 }

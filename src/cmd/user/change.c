@@ -192,26 +192,13 @@ static int do_rm(ash_user_run *r, ash_error *err)
     return rc;
 }
 
-static bool has_role(ash_doc user, ash_doc wanted)
-{
-    ash_value roles = ash__doc_get(user, "roles");
-    if (roles.type != BSON_TYPE_ARRAY)
-        return false;
-    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(roles)); ash__doc_iter_next(&it);) {
-        ash_doc role =
-            it.value.type == BSON_TYPE_DOCUMENT ? ash__value_doc(it.value) : ash__doc_empty;
-        if (strcmp(ash__doc_utf8(role, "role", ""), ash__doc_utf8(wanted, "role", "")) == 0 &&
-            strcmp(ash__doc_utf8(role, "db", ""), ash__doc_utf8(wanted, "db", "")) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The first of the roles that the user has, or has not; an empty one: there is none. */
 static ash_doc first_role(ash_doc user, ash_doc roles, bool has)
 {
+    ash_value own = ash__doc_get(user, "roles");
+    ash_doc all = own.type == BSON_TYPE_ARRAY ? ash__value_doc(own) : ash__doc_empty;
     for (ash_doc_iter it = ash__doc_iter(roles); ash__doc_iter_next(&it);)
-        if (has_role(user, ash__value_doc(it.value)) == has)
+        if (ash__roles_have(all, ash__value_doc(it.value)) == has)
             return ash__value_doc(it.value);
     return ash__doc_empty;
 }

@@ -281,10 +281,12 @@ bool ash__gate_recognize(ash_gate *g, ash_exchange *x)
 {
     ash_error unused = ASH_ERROR_INIT;
     ash_visitor *v = NULL;
-    if (g == NULL || x->visitor != NULL || !x->is_private || !ash__gate_asks(g) ||
+    ash_coming *c = x->visitor;
+    if (g == NULL || (c != NULL && c->visitor != NULL) || !x->is_private || !ash__gate_asks(g) ||
         ash__head_field(x->head, "Authorization") != NULL || !ash__gate_has_cookie(x))
         return false;
-    ash_coming *c = new_coming(g, x);
+    if (c == NULL)
+        c = new_coming(g, x);
     if (ash__gate_check_session(g, c, false, &v, &unused) != 0)
         return false;
     c->visitor = v;
@@ -332,30 +334,16 @@ ash_users *ash__gate_users(ash_gate *g)
 
 typedef enum since { SINCE_SAME, SINCE_MORE, SINCE_LESS, SINCE_GONE } since;
 
-static bool has_role(const bson_t *roles, const bson_iter_t *role)
-{
-    bson_iter_t at;
-    bson_t one, other;
-    uint32_t len;
-    const uint8_t *data;
-    bson_iter_document(role, &len, &data);
-    bool good = bson_init_static(&one, data, len) && bson_iter_init(&at, roles);
-    while (good && bson_iter_next(&at)) {
-        bson_iter_document(&at, &len, &data);
-        if (bson_init_static(&other, data, len) && bson_equal(&one, &other))
-            return true;
-    }
-    return false;
-}
-
 static bool has_all(const ash_visitor *v, const ash_visitor *less)
 {
-    bson_iter_t at;
-    bool all = ash__privileges_cover(&v->privileges, &less->privileges) &&
-               bson_iter_init(&at, &less->roles);
-    while (all && bson_iter_next(&at))
-        all = has_role(&v->roles, &at);
-    return all;
+    if (!ash__privileges_cover(&v->privileges, &less->privileges))
+        return false;
+    ash_doc roles = ash__doc_from_bson(&v->roles);
+    for (ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(&less->roles));
+         ash__doc_iter_next(&it);)
+        if (!ash__roles_have(roles, ash__value_doc(it.value)))
+            return false;
+    return true;
 }
 
 /* Who cannot be looked up counts as gone. */

@@ -304,7 +304,7 @@ static bool refuse_at_the_door(ash_site *s, ash_exchange *x, const ash_site_plac
     }
     if (ash__gate_enter(s->gate, x))
         return false;
-    if (x->status == 429)
+    if (x->status == 429 || (x->status == 403 && ash__gate_recognize(s->gate, x)))
         (void)ash__site_trace(s, x, place);
     return true;
 }

@@ -264,6 +264,7 @@ static void test_who_is_refused_at_the_door(void **state)
     char *foreign = ash__sprintf("%sOrigin: http://localhost:9090\n", cookie);
     visit_free(v);
     hosted_expect(h, "PUT /work/b", foreign, "b", 403);
+    hosted_expect(h, "DELETE /work/a", cookie, NULL, 403);
     /* Of nobody's it is not told. */
     for (int i = 0; i < 20; i++)
         hosted_expect(h, "PUT /work/b", "Origin: http://localhost:9090\n", "b", 403);
@@ -281,6 +282,7 @@ static void test_who_is_refused_at_the_door(void **state)
                  "\"http://localhost:9090\", \"status\" : 403|\"result\" : 13",
                  1);
     expect_count(text, "\"PUT\"", 1);
+    expect_count(text, "\"user\" : \"ann\"|\"DELETE\"|\"status\" : 403|\"result\" : 13", 1);
     expect_count(text, "\"user\" : \"ann\"|\"GET\"|\"status\" : 429|\"result\" : 462", 1);
     assert_null(strstr(text, "chalk"));
     assert_null(strstr(text, strchr(cookie, '=') + 1));
