@@ -193,6 +193,7 @@ static void new_request(ash_http_connection *c, size_t bytes)
                           .method = "-",
                           .service = s->ctx,
                           .is_secure = c->peer.stream.is_private,
+                          .is_local = is_local(&c->peer),
                           .is_private = is_local(&c->peer) || c->peer.stream.is_private,
                           .wake = wake,
                           .wake_ctx = &c->peer};

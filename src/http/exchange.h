@@ -56,6 +56,7 @@ struct ash_exchange {
     int64_t body_length; /* announced; 0: none; -1: not known beforehand */
     bool is_head;
     bool is_secure;  /* by TLS */
+    bool is_local;   /* from this machine, perhaps by a proxy */
     bool is_private; /* nobody between the client and this process can read or change it */
     void *service;   /* the ctx of who answers */
 

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/web.sh"
 rclone=${RCLONE:-rclone}
 command -v "$rclone" >/dev/null || skip_all 'no rclone'
-start_web || exit 1
+start_web --http-log "$scratch/http.log" || exit 1
 # Chunks as Nextcloud has them go to a place of its own (/dav/uploads); newer ones refuse any other address unless they are told not to.
 export HOME="$scratch"
 cat >"$scratch/rclone.conf" <<END
@@ -140,6 +140,25 @@ case_moves_and_removals() {
     ask purge other:n
     fails ask lsf other:n 2>"$scratch/none"
     ask about other: | grep -q '^Free:'
+}
+
+# It asks for gzip of itself, which far clients get; one that comes by a proxy is far.
+case_long_listings() {
+    mkdir "$scratch/many"
+    i=0
+    while [ $i -lt 400 ]; do
+        echo >"$scratch/many/file number $i"
+        i=$((i + 1))
+    done
+    ask copy "$scratch/many" other:many
+    : >"$scratch/http.log"
+    ask lsf other:many | sort >"$scratch/near"
+    ask --header 'X-Forwarded-For: 192.0.2.1' lsf other:many | sort >"$scratch/far"
+    [ "$(wc -l <"$scratch/near")" = 400 ]
+    cmp "$scratch/near" "$scratch/far"
+    # Of each listing the bytes that were sent.
+    sed -n 's|.*"PROPFIND /many/ HTTP/1.1" 207 \([0-9]*\) .*|\1|p' "$scratch/http.log" | sort -n >"$scratch/bytes"
+    [ $(($(head -n 1 "$scratch/bytes") * 5)) -lt "$(tail -n 1 "$scratch/bytes")" ]
 }
 
 case_reads_a_part() {

@@ -31,7 +31,7 @@ passes() { # SCRIPT CASE…
 }
 
 case_other() {
-    passes rclone.sh case_other case_moves_and_removals case_reads_a_part case_the_store_is_whole
+    passes rclone.sh case_other case_moves_and_removals case_long_listings case_reads_a_part case_the_store_is_whole
 }
 
 case_owncloud() {

@@ -57,6 +57,7 @@ visit *visit_begin(const ash_http_service *service, void *ctx, const char *line,
                           .is_head = strcmp(v->head.method, "HEAD") == 0,
                           .service = ctx,
                           .is_private = !visit_is_far,
+                          .is_local = !visit_is_far,
                           .wake = wake,
                           .wake_ctx = v};
     if (!ash__http_target_parse(v->head.target, &v->x.target, NULL, &why))

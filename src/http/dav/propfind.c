@@ -6,6 +6,7 @@
 #include "http/dav/live.h"
 #include "http/dav/multistatus.h"
 #include "http/dav/wanted.h"
+#include "http/squeeze.h"
 
 #include <string.h>
 
@@ -213,6 +214,8 @@ static void answer(ash_exchange *x)
         ash__answer_stream(x, 207, ASH_DAV_XML_TYPE,
                            rc == ASH_MORE_LAST ? (int64_t)x->body.len : -1);
         x->is_streamed = rc != ASH_MORE_LAST;
+        if (x->is_streamed)
+            ash__answer_squeezed(x);
     }
 }
 

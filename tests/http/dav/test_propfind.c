@@ -3,8 +3,10 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 /* PROPFIND, as clients count on it; litmus asks for the rest. */
 
@@ -186,12 +188,96 @@ static void test_refused(void **state)
 
 #define T(name) cmocka_unit_test_setup_teardown(test_##name, share_setup, share_teardown)
 
+/* Of gzip; *len: of what comes out, which is NULL when it is not whole. */
+static char *unzip(const ash_buffer *in, size_t *len)
+{
+    enum { MOST = 4 * 1024 * 1024 };
+    z_stream z = {.next_in = in->data, .avail_in = (unsigned)in->len, .avail_out = MOST};
+    char *out = malloc(MOST);
+    z.next_out = (unsigned char *)out;
+    assert_non_null(out);
+    assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
+    int rc = inflate(&z, Z_FINISH);
+    *len = (size_t)z.total_out;
+    bool whole = rc == Z_STREAM_END && z.avail_in == 0;
+    (void)inflateEnd(&z);
+    if (!whole) {
+        free(out);
+        out = NULL;
+    }
+    return out;
+}
+
+/* Who is far away, and asks for it, gets long answers smaller; on this machine they go as they are. */
+static void test_gzip(void **state)
+{
+    share *s = *state;
+    static const struct {
+        bool far;
+        const char *fields;
+        bool squeezed;
+    } rows[] = {
+        {true, "Depth: 1\nAccept-Encoding: gzip, deflate\n", true},
+        {false, "Depth: 1\nAccept-Encoding: gzip\nX-Forwarded-For: 192.0.2.1\n", true},
+        {false, "Depth: 1\nAccept-Encoding: gzip\n", false},
+        {true, "Depth: 1\nAccept-Encoding: gzip;q=0, identity\n", false},
+        {true, "Depth: 1\n", false},
+        {true, "Depth: 0\nAccept-Encoding: gzip\n", false},
+    };
+    char name[64];
+    for (int i = 0; i < 400; i++) {
+        snprintf(name, sizeof name, "file number %d", i);
+        support_put_text(s->f, name, "x");
+    }
+    visit *plain = ask(s, "/", "Depth: 1\n", NULL);
+    assert_true(plain->body.len > 2 * ASH_PIECE_BYTES);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(rows); i++) {
+        size_t len = 0;
+        visit_is_far = rows[i].far;
+        visit *v = ask(s, "/", rows[i].fields, NULL);
+        visit_is_far = false;
+        const char *coding = visit_field(v, "Content-Encoding");
+        assert_int_equal(coding != NULL, rows[i].squeezed);
+        if (rows[i].squeezed) {
+            visit_expect_field(v, "Vary", "Accept-Encoding");
+            assert_true(v->body.len < plain->body.len / 4);
+            char *text = unzip(&v->body, &len);
+            assert_non_null(text);
+            assert_int_equal(len, plain->body.len);
+            assert_memory_equal(text, plain->body.data, len);
+            free(text);
+        }
+        visit_free(v);
+    }
+    visit_free(plain);
+}
+
+/* A client that goes in the midst of it leaves nothing. */
+static void test_gzip_that_nobody_waits_for(void **state)
+{
+    share *s = *state;
+    char name[64];
+    for (int i = 0; i < 400; i++) {
+        snprintf(name, sizeof name, "file number %d", i);
+        support_put_text(s->f, name, "x");
+    }
+    visit_is_far = true;
+    visit *v = share_start(s, "PROPFIND /", "Depth: 1\nAccept-Encoding: gzip\n", 0);
+    visit_is_far = false;
+    visit_free(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(properties_of_sync_clients), T(room),
-        T(room_below_a_quota),         T(names_as_they_were_sent),
-        T(a_folder_without_its_slash), T(refused),
+        T(properties_of_sync_clients),
+        T(room),
+        T(room_below_a_quota),
+        T(names_as_they_were_sent),
+        T(a_folder_without_its_slash),
+        T(refused),
+        T(gzip),
+        T(gzip_that_nobody_waits_for),
     };
     return cmocka_run_group_tests_name("http-dav-propfind", tests, NULL, NULL);
 }

@@ -428,6 +428,13 @@ static void test_who_is_gone_while_it_waits(void **state)
         assert_true(ash__dav_slow_begin(&mine));
     visit *v = visit_begin(ash__site_service(), h->site, "DELETE /d", ANN, 0);
     assert_true(v->x.is_put_off);
+    /* One that was asked with its body there, and whose client goes. */
+    visit *gone = visit_start(ash__site_service(), h->site, "LOCK /d", ANN "Depth: infinity\n",
+                              (int64_t)strlen(LOCKINFO));
+    visit_send(gone, LOCKINFO, strlen(LOCKINFO));
+    ash__exchange_finish(&gone->x);
+    assert_true(gone->x.is_put_off);
+    visit_free(gone);
     hosted_remove_user(h, "ann");
     for (int i = 0; i < ASH_DAV_SLOW; i++)
         ash__dav_slow_end();
