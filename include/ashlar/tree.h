@@ -143,6 +143,9 @@ int64_t ash_tree_entry_ended_ms(const ash_tree_entry *e);   /* when it ended; 0:
 int64_t ash_tree_entry_modified_ms(const ash_tree_entry *e);
 const char *ash_tree_entry_content_type(const ash_tree_entry *e); /* or NULL */
 const char *ash_tree_entry_changed_by(const ash_tree_entry *e);   /* or NULL */
+/* Whose the bytes of a file are: who put them there, rather than who gave the file another name, place,
+ * type or property since.  NULL: nobody is known to have. */
+const char *ash_tree_entry_written_by(const ash_tree_entry *e);
 bool ash_tree_entry_has_tag(const ash_tree_entry *e, const char *tag);
 /* When the tag was set, ms since 1970; *by (or NULL): by whom, or NULL.  0: it has no such tag, or
  * nobody knows since when. */
@@ -205,6 +208,8 @@ typedef struct ash_tree_change_options {
                                  is not held as granted.  With writes < 0: ASH_ELOST if anybody holds
                                  a lock on the resource (files_id) lock_id; beside a deployment's other
                                  clients as of just before the commit */
+    const char *written_by;   /* whose the bytes are that it writes, as quotas of users count them;
+                                 NULL: the principal's user, else changed_by */
 } ash_tree_change_options;
 #define ASH_TREE_CHANGE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_tree_change_options)
 
@@ -373,11 +378,17 @@ void ash_tree_string_free(char *text);
  * together: their lengths, whatever they share.  Versions of the past do not count: prune and
  * collect answer for them.  Each folder above has its own say.  A change that would make it more is
  * refused whole, at its commit: ASH_ENOSPC, with the server code 12501; what adds nothing passes, also
- * where there is more already. */
+ * where there is more already.
+ *
+ * A user has a quota likewise: for the files, in all trees of the collection, whose bytes are his
+ * (ash_tree_entry_written_by).  Who puts, copies, restores or undeletes has them then, whoever had them
+ * before; who moves a file, or changes what else it says, leaves them to whom they belong; who deletes
+ * it sets them free.  Both hold, and so the one that leaves less. */
 typedef struct ash_tree_quota {
     size_t size;
-    int64_t max_bytes;  /* -1: there is none */
-    int64_t used_bytes; /* -1: not counted yet, and not enforced */
+    int64_t max_bytes;       /* -1: there is none, or not for the eyes of who asks */
+    int64_t used_bytes;      /* -1: likewise, or not counted yet, and not enforced */
+    int64_t available_bytes; /* how many more there may be, never negative; -1: any number */
 } ash_tree_quota;
 #define ASH_TREE_QUOTA_INIT ASH_OPTIONS_INIT(ash_tree_quota)
 
@@ -387,17 +398,29 @@ typedef struct ash_tree_quota {
  * ASH_EINVAL: it is a file.  ASH_ESTATE: in a transaction. */
 int ash_tree_set_quota(ash_tree *tree, const char *path, int64_t max_bytes,
                        const ash_tree_change_options *opts, const ash_op *op, ash_error *err);
-/* The one that leaves least there, and the path of the folder that has it, as in
- * ash_tree_get_keep(). */
+/* The one that leaves least there to op's principal: his own, or one of a folder, whose path comes as in
+ * ash_tree_get_keep(); without a principal only folders' are looked at.  Of a folder that he may not read
+ * only available_bytes is told.  ASH_EACCES: he may neither read what is at path nor write to it. */
 int ash_tree_get_quota(ash_tree *tree, const char *path, const ash_op *op, ash_tree_quota *quota,
                        char **from, ash_error *err);
-/* Whether any folder has one, in this tree or another one of its collection; cheap. */
+/* Whether any folder or user has one, in this tree or another one of its collection; cheap. */
 int ash_tree_has_quotas(ash_tree *tree, const ash_op *op, bool *any, ash_error *err);
 /* All that count at a path, of it and of folders above, and all below it, in the order of their
  * folders' paths.  Borrowed for the call; false stops: ASH_EINTERRUPTED. */
 typedef bool (*ash_tree_quota_fn)(void *ctx, const char *path, const ash_tree_quota *quota);
 int ash_tree_quotas(ash_tree *tree, const char *path, const ash_op *op, ash_tree_quota_fn fn,
                     void *ctx, ash_error *err);
+/* The same for a user, by the name that versions carry: "ann", of another database than admin
+ * "ann@files".  Nobody asks whether there is such a user, and the quota outlives one that is dropped.  Of
+ * the options changed_by counts, and a fence.  As durable as any change.  ASH_EINVAL: a name that is empty,
+ * longer than 1,024 bytes or no UTF-8.  ASH_EACCES: with a principal, who would set his own.  ASH_ESTATE,
+ * ASH_ECONFLICT: as above. */
+int ash_tree_set_user_quota(ash_tree *tree, const char *user, int64_t max_bytes,
+                            const ash_tree_change_options *opts, const ash_op *op, ash_error *err);
+/* All that users have, in the order of their names, which fn gets as paths; to a principal only his own.
+ * user: only that one's; NULL: all. */
+int ash_tree_user_quotas(ash_tree *tree, const char *user, const ash_op *op, ash_tree_quota_fn fn,
+                         void *ctx, ash_error *err);
 
 /* Each entry or version that something is done with; false stops (ASH_EINTERRUPTED), and what was
  * done stays.  entry: borrowed for the call. */

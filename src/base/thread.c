@@ -140,21 +140,48 @@ typedef struct scheduling {
 enum { LONG_TURN_NS = 20 * 1000 * 1000 };
 
 /* Older kernels take it and do nothing; what a sandbox refuses was only a wish. */
-void ash__thread_take_long_turns(void)
+static void take_turns(uint64_t runtime_ns)
 {
     scheduling s = {.size = sizeof s};
     if (syscall(SYS_sched_getattr, 0, &s, sizeof s, 0) != 0 || s.policy != 0)
         return;
     s.size = sizeof s;
     s.flags = 0;
-    s.runtime = LONG_TURN_NS;
+    s.runtime = runtime_ns;
     (void)syscall(SYS_sched_setattr, 0, &s, 0);
+}
+
+void ash__thread_take_long_turns(void)
+{
+    take_turns(LONG_TURN_NS);
+}
+
+void ash__thread_take_usual_turns(void)
+{
+    take_turns(0);
+}
+
+int64_t ash__thread_turn_ns(void)
+{
+    scheduling s = {.size = sizeof s};
+    if (syscall(SYS_sched_getattr, 0, &s, sizeof s, 0) != 0 || s.policy != 0)
+        return 0;
+    return (int64_t)s.runtime;
 }
 
 #else
 
 void ash__thread_take_long_turns(void)
 {
+}
+
+void ash__thread_take_usual_turns(void)
+{
+}
+
+int64_t ash__thread_turn_ns(void)
+{
+    return 0;
 }
 
 #endif

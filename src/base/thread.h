@@ -70,5 +70,9 @@ int ash__thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), 
 /* The calling thread works long for one: those that wake to do a little for others shall come
  * first, where the scheduler listens (Linux from 6.12 on).  It gets no less of a processor. */
 void ash__thread_take_long_turns(void);
+/* Takes it back, also what a thread has from the one that started it. */
+void ash__thread_take_usual_turns(void);
+/* For tests: how long they are; 0 where the scheduler does not say. */
+int64_t ash__thread_turn_ns(void);
 
 #endif

@@ -183,6 +183,8 @@ static void *run(void *arg)
 {
     ash_peer *p = arg;
     ash_host *h = p->host;
+    /* Not those of the host's thread, which started it. */
+    ash__thread_take_usual_turns();
     for (;;) {
         p->moves = false;
         h->face->serve(p);
@@ -349,6 +351,9 @@ static void *accept_run(void *arg)
     struct pollfd p[ASH_MAX_LISTENERS + 1];
     size_t count = h->listeners.count;
     int64_t house_at = ash__clock_ms() + HOUSEKEEPING_MS;
+    /* However fast newcomers come: who is there already is answered first.  Not by a priority, which
+     * the threads it starts would have, too, and could not get rid of. */
+    ash__thread_take_long_turns();
     for (size_t i = 0; i < count; i++)
         p[i] = (struct pollfd){.fd = h->listeners.items[i].fd, .events = POLLIN};
     p[count] = (struct pollfd){.fd = h->wake[0], .events = POLLIN};

@@ -3,6 +3,7 @@
 #include "net/face.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -10,7 +11,9 @@
 
 enum { STEPS_BACK = 10 }; /* of nice: a tenth of the processor's time beside one who does not */
 
-/* On Linux a priority is a thread's; where it is the process's, nobody gives way. */
+/* On Linux a priority is a thread's; where it is the process's, nobody gives way.  It alone says how
+ * much of a processor the thread gets: whoever wakes would still wait for the end of its turn, which
+ * is some milliseconds, unless its turns are longer than theirs. */
 void ash__peer_give_way(void)
 {
 #ifdef __linux__
@@ -18,6 +21,7 @@ void ash__peer_give_way(void)
     int now = getpriority(PRIO_PROCESS, 0);
     if (errno == 0)
         (void)setpriority(PRIO_PROCESS, 0, now + STEPS_BACK);
+    ash__thread_take_long_turns();
 #endif
 }
 

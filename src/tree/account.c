@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a commit adds below folders that have a quota.
+/* What a commit adds below folders that have a quota, and to users who do.
  *
  * A tree without quotas is asked once in each commit that changes lengths whether it has any, and
- * that is all.  Else the folders above each change are looked up as far as they are not known, and
- * their quotas, together. */
+ * that is all.  Else the folders above each change are looked up as far as they are not known, unless
+ * only users have quotas, and then all quotas together. */
 #include "tree/account.h"
 
 #include "base/mem.h"
@@ -76,7 +76,7 @@ static size_t add_node(ash_tree_account *a, const bson_value_t *id)
 static int ask_whether_any(ash_tree_commit *c, bool *any, ash_error *err)
 {
     ash_tree_account *a = &c->account;
-    int rc = a->is_asked ? 0 : ash_tree_has_quotas(c->tree, &c->op, &a->is_used, err);
+    int rc = a->is_asked ? 0 : ash__quota_kinds(c->tree, &c->op, &a->is_used, &a->of_folders, err);
     a->is_asked = rc == 0;
     *any = rc == 0 && a->is_used;
     return rc;
@@ -204,11 +204,35 @@ int ash__account_add(ash_tree_commit *c, const bson_value_t *folder, int64_t byt
     size_t node = ASH_NO_NODE;
     bool any = false;
     int rc = bytes != 0 ? ask_whether_any(c, &any, err) : 0;
-    if (!any)
+    if (!any || !c->account.of_folders)
         return rc;
     rc = reach(c, folder, &node, err);
     if (rc == 0)
         touch(&c->account, node, bytes);
+    return rc;
+}
+
+int ash__account_user(ash_tree_commit *c, const ash_tree_entry *file, int64_t bytes, ash_error *err)
+{
+    const char *who = bytes != 0 ? ash_tree_entry_written_by(file) : NULL;
+    bool any = false;
+    int rc = who != NULL && ash__quota_may_have(who) ? ask_whether_any(c, &any, err) : 0;
+    if (!any)
+        return rc;
+    bson_t doc = BSON_INITIALIZER;
+    bson_value_t id = ash__quota_user_id(who, &doc);
+    size_t node = find_node(&c->account, &id);
+    touch(&c->account, node != ASH_NO_NODE ? node : add_node(&c->account, &id), bytes);
+    bson_destroy(&doc);
+    return 0;
+}
+
+int ash__account_users(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count, int sign,
+                       ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = ash__account_user(c, entries[i], sign * entries[i]->content.length, err);
     return rc;
 }
 
@@ -225,7 +249,9 @@ int ash__account_entries(ash_tree_commit *c, ash_tree_entry *const *entries, siz
 {
     bool any = false;
     int rc = has_bytes(entries, count) ? ask_whether_any(c, &any, err) : 0;
-    if (!any)
+    if (any)
+        rc = ash__account_users(c, entries, count, sign, err);
+    if (rc != 0 || !any || !c->account.of_folders)
         return rc;
     add_family(&c->account, &(family){entries, count});
     for (size_t i = 0; rc == 0 && i < count; i++) {
@@ -299,7 +325,7 @@ int ash__account_move(ash_tree_commit *c, const ash_tree_entry *moved, const bso
     int64_t bytes = 0;
     bool any = false;
     int rc = ask_whether_any(c, &any, err);
-    if (!any)
+    if (!any || !c->account.of_folders)
         return rc;
     rc = reach(c, &moved->parent, &before, err);
     if (rc == 0)

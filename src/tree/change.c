@@ -156,14 +156,25 @@ static int transact(change_call *call, ash_error *err)
     return rc;
 }
 
+const char *ash__tree_author(const ash_tree_change_options *opts, const char *user)
+{
+    return opts->written_by != NULL ? opts->written_by : user != NULL ? user : opts->changed_by;
+}
+
+char *ash__tree_user(const ash_op *op)
+{
+    const ash_principal *p = op != NULL ? op->principal : NULL;
+    return p != NULL && p->user != NULL ? ash__text_user(p->user, p->db) : NULL;
+}
+
 int ash__tree_change(ash_tree *tree, const ash_tree_change_options *opts, const ash_op *op,
                      ash_tree_commit_fn fn, void *ctx, ash_error *err)
 {
     change_call call = {
         .commit = {.tree = tree, .op = ash__op_of(op), .opts = opts}, .fn = fn, .ctx = ctx};
-    const ash_principal *p = call.commit.op.principal;
-    char *who = p != NULL && p->user != NULL ? ash__text_user(p->user, p->db) : NULL;
+    char *who = ash__tree_user(&call.commit.op);
     call.commit.changed_by = opts->changed_by != NULL ? opts->changed_by : who;
+    call.commit.author = ash__tree_author(opts, who);
     int rc = transact(&call, err);
     ash__free(who);
     return rc;
@@ -237,10 +248,28 @@ void ash__document_begin(bson_t *doc, const bson_oid_t *id, const bson_value_t *
     bson_append_utf8(doc, "filename", 8, name, -1);
 }
 
-void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc)
+void ash__document_deleted_by(const ash_tree_commit *c, bson_t *doc)
 {
     if (c->changed_by != NULL)
         bson_append_utf8(doc, "changed_by", 10, c->changed_by, -1);
+}
+
+static bool is_same_name(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
+static void append_people(const ash_tree_commit *c, const char *author, bson_t *doc)
+{
+    bool is_file = bson_has_field(doc, "sha") || bson_has_field(doc, "in");
+    ash__document_deleted_by(c, doc);
+    if (is_file && !is_same_name(author, c->changed_by))
+        bson_append_utf8(doc, "written_by", 10, author != NULL ? author : "", -1);
+}
+
+void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc)
+{
+    append_people(c, c->author, doc);
 }
 
 static void append_unless_null(bson_t *out, const bson_iter_t *it)
@@ -323,6 +352,8 @@ int ash__commit_insert(ash_tree_commit *c, const bson_t *doc, const char *folder
         rc = ash__entry_new(bson_copy(doc), out, err);
     if (rc == 0)
         rc = ash__account_add(c, &(*out)->parent, (*out)->content.length, err);
+    if (rc == 0)
+        rc = ash__account_user(c, *out, (*out)->content.length, err);
     if (rc == 0 && folder_path != NULL)
         ash__entry_set_path(*out, folder_path);
     else if (rc == 0)
@@ -386,7 +417,7 @@ static void append_deletion(const ash_tree_commit *c, const ash_tree_entry *e, b
     ash__tree_append_version_id(out, "_id", &e->id, e->version + 1);
     bson_append_utf8(out, "_version", 8, text, -1);
     bson_append_date_time(out, "deleted_at", 10, c->now_ms);
-    ash__document_changed_by(c, out);
+    ash__document_deleted_by(c, out);
 }
 
 /* What v7files left there when it was cut off between a history and its version, or before a
@@ -443,9 +474,23 @@ int ash__commit_bury(ash_tree_commit *c, ash_tree_entry *const *entries, size_t 
 bool ash__field_is_of_version(const char *field)
 {
     return strcmp(field, "_version") == 0 || strcmp(field, "updated_at") == 0 ||
-           strcmp(field, "changed_by") == 0 || strcmp(field, "tags") == 0 ||
-           strcmp(field, "tagged") == 0 || strcmp(field, "restored") == 0 ||
-           strcmp(field, "until") == 0 || strcmp(field, "gone_with") == 0;
+           strcmp(field, "changed_by") == 0 || strcmp(field, "written_by") == 0 ||
+           strcmp(field, "tags") == 0 || strcmp(field, "tagged") == 0 ||
+           strcmp(field, "restored") == 0 || strcmp(field, "until") == 0 ||
+           strcmp(field, "gone_with") == 0;
+}
+
+/* Other bytes, rather than the same ones at another place or with another type. */
+static bool writes_bytes(const ash_tree_entry *old, const bson_t *set)
+{
+    static const char *const fields[] = {"sha", "in"};
+    bson_iter_t it, before;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(fields); i++)
+        if (bson_iter_init_find(&it, set, fields[i]) && !BSON_ITER_HOLDS_NULL(&it) &&
+            (!ash__entry_field(old, fields[i], &before) ||
+             !ash__value_identical(ash__value_of_iter(&it), ash__value_of_iter(&before))))
+            return true;
+    return false;
 }
 
 static bson_t *build_revision(const ash_tree_commit *c, const ash_tree_entry *old,
@@ -468,7 +513,7 @@ static bson_t *build_revision(const ash_tree_commit *c, const ash_tree_entry *ol
                 ash__field_is_of_version(bson_iter_key(&it)))
                 append_unless_null(doc, &it);
     bson_append_date_time(doc, "updated_at", 10, c->now_ms);
-    ash__document_changed_by(c, doc);
+    append_people(c, writes_bytes(old, set) ? c->author : ash_tree_entry_written_by(old), doc);
     return doc;
 }
 
@@ -519,7 +564,7 @@ static int bury_one(ash_tree_commit *c, const ash_tree_entry *old, ash_error *er
     return rc;
 }
 
-/* It has other bytes, or comes to lie elsewhere. */
+/* It has other bytes, or another one's, or comes to lie elsewhere. */
 static int account_revision(ash_tree_commit *c, const ash_tree_entry *old, const ash_tree_entry *e,
                             ash_error *err)
 {
@@ -528,7 +573,9 @@ static int account_revision(ash_tree_commit *c, const ash_tree_entry *old, const
         rc = ash__account_move(c, old, &e->parent, err);
     if (rc == 0)
         rc = ash__account_add(c, &e->parent, e->content.length - old->content.length, err);
-    return rc;
+    if (rc == 0)
+        rc = ash__account_user(c, old, -old->content.length, err);
+    return rc == 0 ? ash__account_user(c, e, e->content.length, err) : rc;
 }
 
 int ash__commit_revise(ash_tree_commit *c, const ash_tree_entry *old, const bson_t *set,

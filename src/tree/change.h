@@ -19,6 +19,7 @@ typedef struct ash_tree_commit {
     int64_t now_ms; /* of the store's clock; the same in each run */
     const ash_tree_change_options *opts;
     const char *changed_by;        /* who is known to change it, or NULL */
+    const char *author;            /* whose bytes those are that it writes; likewise */
     const bson_value_t *gone_with; /* NULL, or the folder that this deletes a part of */
     bool whole;                    /* in a caller's transaction: all at once */
     bool too_many;            /* result of a failure: what a folder has was too much to count */
@@ -32,6 +33,10 @@ typedef int (*ash_tree_commit_fn)(ash_tree_commit *c, void *ctx, ash_error *err)
  * in a caller's transaction breaks it. */
 int ash__tree_change(ash_tree *tree, const ash_tree_change_options *opts, const ash_op *op,
                      ash_tree_commit_fn fn, void *ctx, ash_error *err);
+/* Whose bytes those are that a user writes, who may be NULL; NULL: nobody's. */
+const char *ash__tree_author(const ash_tree_change_options *opts, const char *user);
+/* The name of op's principal, yours, or NULL. */
+char *ash__tree_user(const ash_op *op);
 int ash__tree_change_options(ash_tree_change_options *ours, const ash_tree_change_options *theirs,
                              ash_error *err);
 
@@ -77,7 +82,10 @@ void ash__document_begin(bson_t *doc, const bson_oid_t *id, const bson_value_t *
                          const char *name, int32_t version);
 /* created_at, and what the options say besides. */
 int ash__document_end(ash_tree_commit *c, bson_t *doc, ash_error *err);
+/* Who changed it, and, of a file, who wrote it, where that is another one. */
 void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc);
+/* Only of a deletion: it has no bytes. */
+void ash__document_deleted_by(const ash_tree_commit *c, bson_t *doc);
 /* Fields that each version has of its own: the next one does not inherit them. */
 bool ash__field_is_of_version(const char *field);
 /* contentType, modified_at, props of the options, as ash__commit_revise takes them; old may be

@@ -478,10 +478,13 @@ static int check_metadata(check_call *call, ash_error *err)
     return call->unsound ? 0 : ash__unless(0, rc, &own, err);
 }
 
-static void tell_quota(void *ctx, const ash_tree_entry *folder, const char *text)
+static void tell_quota(void *ctx, const ash_tree_entry *folder, const char *user, const char *text)
 {
-    find(ctx, "quota", folder, "%s: %s", folder != NULL ? folder->path : "a folder that went",
-         text);
+    if (user != NULL)
+        find(ctx, "quota", NULL, "user %s: %s", user, text);
+    else
+        find(ctx, "quota", folder, "%s: %s", folder != NULL ? folder->path : "a folder that went",
+             text);
 }
 
 static int check_all(check_call *call, ash_error *err)

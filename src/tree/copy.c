@@ -32,10 +32,10 @@ static const bson_oid_t *new_id(copy_call *call, size_t i)
 /* Everything but what belongs to the old entry alone: its id, place, access list, marks. */
 static bool is_of_entry(const char *field)
 {
-    static const char *const own[] = {"_id",        "_version",   "parent",   "filename",
-                                      "created_at", "updated_at", "acl",      "changed_by",
-                                      "tags",       "until",      "keep",     "deleted_at",
-                                      "restored",   "tagged",     "gone_with"};
+    static const char *const own[] = {"_id",        "_version",   "parent",    "filename",
+                                      "created_at", "updated_at", "acl",       "changed_by",
+                                      "tags",       "until",      "keep",      "deleted_at",
+                                      "restored",   "tagged",     "gone_with", "written_by"};
     for (size_t i = 0; i < ASH_ARRAY_LEN(own); i++)
         if (strcmp(field, own[i]) == 0)
             return true;

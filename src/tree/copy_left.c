@@ -48,6 +48,27 @@ typedef struct emptying {
     ash_tree_entries batch;
 } emptying;
 
+/* Those whose files they are had them.  Somebody else may have deleted some meanwhile, and they were told
+ * of those. */
+static int account(ash_tree_commit *c, const bson_t *filter, ash_error *err)
+{
+    ash_find_options o = ash__tree_find_options(&c->op);
+    ash_tree_entries there = ASH_TREE_ENTRIES_INIT;
+    ash_tree_entry *e = NULL;
+    ash_cursor *cursor = NULL;
+    bool any = false;
+    int rc = ash_tree_has_quotas(c->tree, &c->op, &any, err);
+    if (rc == 0 && any)
+        rc = ash_collection_find(c->tree->current, filter, &o, &cursor, err);
+    while (rc == 0 && any && (rc = ash__entry_next(cursor, &e, err)) == 0 && e != NULL)
+        ash__entries_add(&there, e);
+    if (rc == 0)
+        rc = ash__account_users(c, there.items, there.count, -1, err);
+    ash_cursor_free(cursor);
+    ash__entries_release(&there);
+    return rc;
+}
+
 static int delete_batch(ash_tree_commit *c, void *ctx, ash_error *err)
 {
     const emptying *m = ctx;
@@ -57,7 +78,9 @@ static int delete_batch(ash_tree_commit *c, void *ctx, ash_error *err)
     ash_content_use *uses = ash__content_uses(m->batch.items, m->batch.count, &used);
     o.op = c->op;
     ash__filter_entries(&filter, "_id", m->batch.items, m->batch.count);
-    int rc = ash_collection_remove(c->tree->current, &filter, &o, NULL, err);
+    int rc = account(c, &filter, err);
+    if (rc == 0)
+        rc = ash_collection_remove(c->tree->current, &filter, &o, NULL, err);
     if (rc == 0 && used > 0)
         rc = ash__contents_let_go(c->tree->contents, uses, used, &c->op, err);
     ash__free(uses);

@@ -130,13 +130,14 @@ static int insert_batch(ash_tree_commit *c, const copying *m, ash_error *err)
     return rc;
 }
 
-/* Told as soon as it is known; the last commit looks at what the quotas are then. */
+/* Told as soon as it is known; the last commit looks at what the quotas are then.  Whose the copy is has
+ * its files already as they come. */
 static int require_room(ash_tree_commit *c, const copying *m, ash_error *err)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     int rc = ash__tree_walk(c->tree, m->call->to, 0, &c->op, &chain, err);
     if (rc == 0)
-        rc = ash__quota_require(c->tree, &chain, m->bytes, &c->op, err);
+        rc = ash__quota_require(c->tree, &chain, NULL, m->bytes, &c->op, err);
     ash__chain_release(&chain);
     return rc;
 }

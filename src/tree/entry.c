@@ -409,6 +409,14 @@ const char *ash_tree_entry_changed_by(const ash_tree_entry *e)
     return get_text(e, "changed_by");
 }
 
+const char *ash_tree_entry_written_by(const ash_tree_entry *e)
+{
+    bson_iter_t it;
+    bool said = ash__entry_field(e, "written_by", &it);
+    const char *who = get_text(e, said ? "written_by" : "changed_by");
+    return who != NULL && who[0] != '\0' ? who : NULL;
+}
+
 int64_t ash_tree_entry_tagged_ms(const ash_tree_entry *e, const char *tag, const char **by)
 {
     bson_iter_t it, mark, name, at, who;

@@ -107,13 +107,21 @@ static int remove_there(ash_tree_commit *c, const ash_tree_entry *there, ash_err
 static int account(const commit_call *call, ash_tree_commit *c, ash_error *err)
 {
     int64_t comes = 0, goes = 0;
-    for (size_t i = call->first; i < call->end; i++) {
+    int rc = 0;
+    for (size_t i = call->first; rc == 0 && i < call->end; i++) {
         const ash_import_step *s = &call->im->steps[i];
-        if (s->current)
-            ash__add_length(&comes, s->version->content.length);
-        if (replaces(s))
+        int64_t length = s->version->content.length;
+        if (s->current) {
+            ash__add_length(&comes, length);
+            rc = ash__account_user(c, s->version, length, err);
+        }
+        if (rc == 0 && replaces(s)) {
             ash__add_length(&goes, s->item->there->content.length);
+            rc = ash__account_user(c, s->item->there, -s->item->there->content.length, err);
+        }
     }
+    if (rc != 0)
+        return rc;
     return ash__account_add(c, &call->im->to_top->id, comes - goes, err);
 }
 

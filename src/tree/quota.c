@@ -6,8 +6,72 @@
 #include "base/server_codes.h"
 #include "bucket/bucket.h"
 #include "tree/acl.h"
+#include "tree/change.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+/* ---- whose they are ---- */
+
+enum { NAME_MAX_BYTES = 1024 }; /* an index has it, too */
+
+bson_value_t ash__quota_user_id(const char *user, bson_t *doc)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_DOCUMENT};
+    bson_append_utf8(doc, "user", 4, user, -1);
+    id.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(doc);
+    id.value.v_doc.data_len = doc->len;
+    return id;
+}
+
+const char *ash__quota_user(const bson_value_t *id)
+{
+    bson_t doc;
+    bson_iter_t it;
+    if (id->value_type != BSON_TYPE_DOCUMENT ||
+        !bson_init_static(&doc, id->value.v_doc.data, id->value.v_doc.data_len) ||
+        !bson_iter_init_find(&it, &doc, "user") || !BSON_ITER_HOLDS_UTF8(&it))
+        return NULL;
+    return bson_iter_utf8(&it, NULL);
+}
+
+bool ash__quota_may_have(const char *user)
+{
+    size_t len = strlen(user);
+    return len > 0 && len <= NAME_MAX_BYTES;
+}
+
+/* Of the folders' ids one kind is in front of the users', and one behind. */
+static int find_of_folder(ash_tree *tree, bool roots, const ash_op *op, bool *any, ash_error *err)
+{
+    static const bson_oid_t first = {{0}};
+    bson_t *filter = roots ? BCON_NEW("_id", "{", "$gte", BCON_UTF8(""), "}")
+                           : BCON_NEW("_id", "{", "$gte", BCON_OID(&first), "}");
+    bson_t *doc = NULL;
+    int rc = ash__tree_find_one(tree->quotas, filter, NULL, op, &doc, err);
+    *any = rc == 0 && doc != NULL;
+    bson_destroy(doc);
+    bson_destroy(filter);
+    return rc;
+}
+
+int ash__quota_kinds(ash_tree *tree, const ash_op *op, bool *any, bool *of_folders, ash_error *err)
+{
+    bson_t all = BSON_INITIALIZER;
+    bson_t *doc = NULL;
+    bson_iter_t it;
+    int rc = ash__tree_find_one(tree->quotas, &all, NULL, op, &doc, err);
+    *any = *of_folders = rc == 0 && doc != NULL;
+    if (*any && bson_iter_init_find(&it, doc, "_id") &&
+        ash__quota_user(bson_iter_value(&it)) != NULL) {
+        rc = find_of_folder(tree, false, op, of_folders, err);
+        if (rc == 0 && !*of_folders)
+            rc = find_of_folder(tree, true, op, of_folders, err);
+    }
+    bson_destroy(doc);
+    bson_destroy(&all);
+    return rc;
+}
 
 /* ---- reading ---- */
 
@@ -30,6 +94,13 @@ void ash__quota_read(const bson_t *doc, ash_quota_document *out)
     out->counting = bson_iter_init_find(&it, doc, "counting") && bson_iter_as_bool(&it);
     if (bson_iter_init_find(&it, doc, "set_at") && BSON_ITER_HOLDS_DATE_TIME(&it))
         out->set_ms = bson_iter_date_time(&it);
+}
+
+int64_t ash__quota_left(const ash_quota_document *q)
+{
+    if (q->used < 0)
+        return INT64_MAX;
+    return q->used < q->max ? q->max - q->used : 0;
 }
 
 int ash__quota_find(ash_tree *tree, const bson_value_t *folder, const ash_op *op,
@@ -117,37 +188,76 @@ int ash__quota_folder(ash_tree *tree, const bson_value_t *folder, const ash_op *
     return rc;
 }
 
+/* What else is there is not for those who may not know it. */
+static int refuse(const char *who, const ash_quota_document *q, int64_t bytes, ash_error *err)
+{
+    if (who == NULL)
+        return ash__fail_server(err, ASH_ENOSPC, ASH_MONGO_LOCATION_QUOTA_EXCEEDED,
+                                "over quota: there is no room for %" PRId64 " bytes more", bytes);
+    return ash__fail_server(err, ASH_ENOSPC, ASH_MONGO_LOCATION_QUOTA_EXCEEDED,
+                            "over quota: %.256s may have %" PRId64 " bytes and has %" PRId64
+                            "; %" PRId64 " more were to come",
+                            who, q->max, q->used, bytes);
+}
+
+static int refuse_user(const char *user, const ash_quota_document *q, int64_t bytes,
+                       const ash_op *op, ash_error *err)
+{
+    char *asking = ash__tree_user(op);
+    char *who = ash__sprintf("user %s", user);
+    bool told = op->principal == NULL || (asking != NULL && strcmp(asking, user) == 0);
+    int rc = refuse(told ? who : NULL, q, bytes, err);
+    ash__free(who);
+    ash__free(asking);
+    return rc;
+}
+
 int ash__quota_refuse(ash_tree *tree, const bson_value_t *folder, const ash_quota_document *q,
                       int64_t bytes, const ash_op *op, ash_error *err)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     bool reached = false;
+    if (ash__quota_user(folder) != NULL)
+        return refuse_user(ash__quota_user(folder), q, bytes, op, err);
     int rc = ash__quota_folder(tree, folder, op, &chain, &reached, err);
     const char *path = chain.count > 0 ? ash__chain_last(&chain)->path : NULL;
-    /* What else is there is not for those who may not read it. */
-    if (rc == 0 && ash__tree_require(&chain, ASH_TREE_READ, op, NULL) != 0)
-        rc = ash__fail_server(err, ASH_ENOSPC, ASH_MONGO_LOCATION_QUOTA_EXCEEDED,
-                              "over quota: there is no room for %" PRId64 " bytes more", bytes);
-    else if (rc == 0)
-        rc = ash__fail_server(err, ASH_ENOSPC, ASH_MONGO_LOCATION_QUOTA_EXCEEDED,
-                              "over quota: %.256s may have %" PRId64 " bytes and has %" PRId64
-                              "; %" PRId64 " more were to come",
-                              path != NULL ? path : "a folder", q->max, q->used, bytes);
+    bool told = rc == 0 && ash__tree_require(&chain, ASH_TREE_READ, op, NULL) == 0;
+    if (rc == 0)
+        rc = refuse(!told ? NULL : path != NULL ? path : "a folder", q, bytes, err);
     ash__chain_release(&chain);
     return rc;
 }
 
 /* ---- what there is room for ---- */
 
-static int find_of_chain(ash_tree *tree, const ash_tree_chain *chain, const ash_op *op,
-                         ash_cursor **out, ash_error *err)
+static int find_of_chain(ash_tree *tree, const ash_tree_chain *chain, const char *user,
+                         const ash_op *op, ash_cursor **out, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER;
+    bson_t filter = BSON_INITIALIZER, id = BSON_INITIALIZER;
     ash_find_options o = ash__tree_find_options(op);
-    ash__filter_entries(&filter, "_id", chain->items, chain->count);
+    ash_tree_entry whose = {0};
+    ash_tree_entry **all = ash__alloc_array(chain->count + 1, sizeof *all);
+    size_t count = chain->count;
+    for (size_t i = 0; i < count; i++)
+        all[i] = chain->items[i];
+    if (user != NULL && ash__quota_may_have(user)) {
+        whose.id = ash__quota_user_id(user, &id);
+        all[count++] = &whose;
+    }
+    ash__filter_entries(&filter, "_id", all, count);
     int rc = ash_collection_find(tree->quotas, &filter, &o, out, err);
+    ash__free(all);
+    bson_destroy(&id);
     bson_destroy(&filter);
     return rc;
+}
+
+/* Another one's bytes, which would be his then. */
+static int64_t bytes_of_others(const ash_tree_chain *chain, const char *user)
+{
+    const ash_tree_entry *e = ash__chain_last(chain);
+    const char *who = ash_tree_entry_written_by(e);
+    return who != NULL && strcmp(who, user) == 0 ? 0 : e->content.length;
 }
 
 static void take_tighter(const ash_tree_chain *chain, const bson_t *doc, ash_quota_room *out)
@@ -157,21 +267,28 @@ static void take_tighter(const ash_tree_chain *chain, const bson_t *doc, ash_quo
     ash__quota_read(doc, &q);
     if (q.max < 0 || !bson_iter_init_find(&it, doc, "_id"))
         return;
-    int64_t left = q.used < 0 ? INT64_MAX : q.used < q.max ? q.max - q.used : 0;
-    for (size_t i = 0; i < chain->count; i++)
-        if ((out->bytes < 0 || left < out->bytes) &&
-            ash__same_id(&chain->items[i]->id, bson_iter_value(&it)))
+    const char *user = ash__quota_user(bson_iter_value(&it));
+    int64_t taken = user != NULL ? bytes_of_others(chain, user) : 0;
+    int64_t left = ash__quota_left(&q);
+    if (left < INT64_MAX)
+        left = taken < left ? left - taken : 0;
+    if (out->bytes >= 0 && left >= out->bytes)
+        return;
+    if (user != NULL)
+        *out = (ash_quota_room){left, chain->count, q};
+    for (size_t i = 0; user == NULL && i < chain->count; i++)
+        if (ash__same_id(&chain->items[i]->id, bson_iter_value(&it)))
             *out = (ash_quota_room){left, i, q};
 }
 
-int ash__quota_room(ash_tree *tree, const ash_tree_chain *chain, const ash_op *op,
+int ash__quota_room(ash_tree *tree, const ash_tree_chain *chain, const char *user, const ash_op *op,
                     ash_quota_room *out, ash_error *err)
 {
     ash_cursor *cursor = NULL;
     ash_doc doc = {NULL, 0};
     bson_t view;
     *out = (ash_quota_room){.bytes = -1};
-    int rc = find_of_chain(tree, chain, op, &cursor, err);
+    int rc = find_of_chain(tree, chain, user, op, &cursor, err);
     while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL) {
         ash__doc_to_bson(doc, &view);
         take_tighter(chain, &view, out);
@@ -180,12 +297,14 @@ int ash__quota_room(ash_tree *tree, const ash_tree_chain *chain, const ash_op *o
     return rc;
 }
 
-int ash__quota_require(ash_tree *tree, const ash_tree_chain *chain, int64_t bytes, const ash_op *op,
-                       ash_error *err)
+int ash__quota_require(ash_tree *tree, const ash_tree_chain *chain, const char *user, int64_t bytes,
+                       const ash_op *op, ash_error *err)
 {
     ash_quota_room room;
-    int rc = ash__quota_room(tree, chain, op, &room, err);
-    if (rc == 0 && room.bytes >= 0 && bytes > room.bytes)
-        rc = ash__quota_refuse(tree, &chain->items[room.at]->id, &room.quota, bytes, op, err);
-    return rc;
+    int rc = ash__quota_room(tree, chain, user, op, &room, err);
+    if (rc != 0 || room.bytes < 0 || bytes <= room.bytes)
+        return rc;
+    return room.at < chain->count
+               ? ash__quota_refuse(tree, &chain->items[room.at]->id, &room.quota, bytes, op, err)
+               : refuse_user(user, &room.quota, bytes, op, err);
 }

@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { TRIES = 5 };
 static const int64_t MINUTE_MS = 60000;
@@ -79,23 +81,80 @@ static int check_one(ash_tree *tree, const bson_value_t *id, const ash_op *op,
                      ash_quota_tell_fn tell, void *ctx, ash_error *err)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    const char *user = ash__quota_user(id);
     char text[200] = "";
     sum s = {0};
     bool reached = false;
     int rc = look_at(tree, id, op, &s, err);
     if (rc == 0 && s.wrong)
-        snprintf(text, sizeof text,
-                 "its quota counts %" PRId64 " bytes, and its files have %" PRId64
-                 ": set the quota again",
-                 s.quota.used, s.counted);
+        snprintf(
+            text, sizeof text,
+            "%s quota counts %" PRId64 " bytes, and %s files have %" PRId64 ": set the quota again",
+            user != NULL ? "the" : "its", s.quota.used, user != NULL ? "the" : "its", s.counted);
     else if (rc == 0 && s.quota.max >= 0 && s.quota.used < 0 &&
              is_left(tree, &s.quota, 10 * MINUTE_MS))
-        snprintf(text, sizeof text, "its quota was never counted: set it again");
-    if (rc == 0 && text[0] != '\0')
+        snprintf(text, sizeof text, "%s quota was never counted: set it again",
+                 user != NULL ? "the" : "its");
+    if (rc == 0 && text[0] != '\0' && user == NULL)
         rc = ash__quota_folder(tree, id, op, &chain, &reached, err);
     if (rc == 0 && text[0] != '\0')
-        tell(ctx, chain.count > 0 ? ash__chain_last(&chain) : NULL, text);
+        tell(ctx, chain.count > 0 ? ash__chain_last(&chain) : NULL, user, text);
     ash__chain_release(&chain);
+    return rc;
+}
+
+/* ---- of all users at once ---- */
+
+typedef struct his_sum {
+    const char *user;
+    const bson_value_t *id;
+    int64_t used, counted;
+} his_sum;
+
+typedef struct users_sums {
+    his_sum *items;
+    size_t count;
+} users_sums;
+
+static int compare_users(const void *a, const void *b)
+{
+    return strcmp(((const his_sum *)a)->user, ((const his_sum *)b)->user);
+}
+
+static int take_written(void *ctx, const char *who, int64_t bytes, ash_error *err)
+{
+    const users_sums *s = ctx;
+    const his_sum key = {.user = who};
+    (void)err;
+    his_sum *his =
+        who == NULL ? NULL : bsearch(&key, s->items, s->count, sizeof *s->items, compare_users);
+    if (his != NULL)
+        ash__add_length(&his->counted, bytes);
+    return 0;
+}
+
+/* One scan for all of them; whoever's sum seems wrong, or is not known, is looked at by himself. */
+static int check_users(ash_tree *tree, const quota_list *l, const ash_op *op,
+                       ash_quota_tell_fn tell, void *ctx, ash_error *err)
+{
+    users_sums s = {ash__alloc_array(l->count + 1, sizeof *s.items), 0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < l->count; i++) {
+        ash_quota_document q;
+        bool there = false;
+        const char *user = ash__quota_user(&l->ids[i]);
+        rc = user != NULL ? ash__quota_find(tree, &l->ids[i], op, &q, &there, err) : 0;
+        if (rc == 0 && there)
+            s.items[s.count++] = (his_sum){user, &l->ids[i], q.used, 0};
+    }
+    if (s.count > 1)
+        qsort(s.items, s.count, sizeof *s.items, compare_users);
+    if (rc == 0 && s.count > 0)
+        rc = ash__quota_each_written(tree, NULL, op, take_written, &s, err);
+    for (size_t i = 0; rc == 0 && i < s.count; i++)
+        if (s.items[i].used != s.items[i].counted)
+            rc = check_one(tree, s.items[i].id, op, tell, ctx, err);
+    ash__free(s.items);
     return rc;
 }
 
@@ -105,7 +164,10 @@ int ash__quotas_check(ash_tree *tree, const ash_op *op, ash_quota_tell_fn tell, 
     quota_list l = {0};
     int rc = read_list(tree, op, &l, err);
     for (size_t i = 0; rc == 0 && i < l.count; i++)
-        rc = check_one(tree, &l.ids[i], op, tell, ctx, err);
+        if (ash__quota_user(&l.ids[i]) == NULL)
+            rc = check_one(tree, &l.ids[i], op, tell, ctx, err);
+    if (rc == 0)
+        rc = check_users(tree, &l, op, tell, ctx, err);
     release_list(&l);
     return rc;
 }
@@ -129,7 +191,8 @@ int ash__quotas_recount(ash_tree *tree, const ash_op *op, ash_error *err)
     quota_list l = {0};
     int rc = read_list(tree, op, &l, err);
     for (size_t i = 0; rc == 0 && i < l.count; i++)
-        rc = recount(tree, &l.ids[i], op, err);
+        if (ash__quota_user(&l.ids[i]) == NULL)
+            rc = recount(tree, &l.ids[i], op, err);
     release_list(&l);
     return rc;
 }
@@ -148,6 +211,8 @@ static int collect_one(ash_tree_commit *c, void *ctx, ash_error *err)
         return rc;
     if (!moving && id->value_type == BSON_TYPE_UTF8)
         return 0; /* a root is always there */
+    if (ash__quota_user(id) != NULL)
+        return 0; /* users who were dropped may come again, and their files are there */
     rc = moving ? 0 : ash__tree_newest(c->tree, id, &c->op, &folder, err);
     if (rc == 0 && folder == NULL)
         rc = ash__quota_remove(c->tree, id, &c->op, err);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adding up what lies below a folder: in the commit, if that is little; else beside the others, again
+/* Adding up what lies below a folder, or is a user's: in the commit, if that is little; else beside the others, again
  * until nobody has changed anything meanwhile. */
 #include "tree/quota.h"
 
 #include "base/mem.h"
 #include "tree/change.h"
+
+#include <string.h>
 
 enum { FOLDERS_AT_ONCE = 500, TRIES = 8 };
 
@@ -78,9 +80,81 @@ static int look_into(count *k, size_t first, size_t end, ash_error *err)
     return rc;
 }
 
+/* ---- of a user ---- */
+
+/* Nothing leads from him to his files: all are looked at.  NULL: those of everybody. */
+static bson_t *build_written(const char *user)
+{
+    if (user == NULL)
+        return bson_new();
+    return BCON_NEW("$or", "[", "{", "written_by", BCON_UTF8(user), "}", "{", "changed_by",
+                    BCON_UTF8(user), "written_by", "{", "$exists", BCON_BOOL(false), "}", "}", "]");
+}
+
+static int find_written(ash_tree *tree, const char *user, const ash_op *op, ash_cursor **out,
+                        ash_error *err)
+{
+    bson_t *filter = build_written(user);
+    bson_t *only = BCON_NEW("sha", BCON_INT32(1), "length", BCON_INT32(1), "in", BCON_INT32(1),
+                            "changed_by", BCON_INT32(1), "written_by", BCON_INT32(1));
+    ash_find_options o = ash__tree_find_options(op);
+    o.projection = only;
+    o.past_damage = true;
+    int rc = ash_collection_find(tree->current, filter, &o, out, err);
+    bson_destroy(only);
+    bson_destroy(filter);
+    return rc;
+}
+
+int ash__quota_each_written(ash_tree *tree, const char *user, const ash_op *op,
+                            ash_quota_written_fn fn, void *ctx, ash_error *err)
+{
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
+    ash_cursor *cursor = NULL;
+    bool ends = false;
+    int rc = ash_store_capabilities(tree->store, &can, err);
+    if (rc == 0)
+        rc = find_written(tree, user, op, &cursor, err);
+    while (rc == 0 && !ends) {
+        ash_error own = ASH_ERROR_INIT;
+        ash_tree_entry *e = NULL;
+        rc = next_entry(cursor, &e, &ends, &own);
+        rc = ash__unless(can.past_damage ? ASH_ECORRUPT : 0, rc, &own, err);
+        if (rc == 0 && !ends)
+            rc = fn(ctx, e != NULL ? ash_tree_entry_written_by(e) : NULL,
+                    e != NULL ? e->content.length : 0, err);
+        ash_tree_entry_free(e);
+    }
+    ash_cursor_free(cursor);
+    return rc;
+}
+
+typedef struct written {
+    count *k;
+    const char *user;
+} written;
+
+static int take_written(void *ctx, const char *who, int64_t bytes, ash_error *err)
+{
+    const written *w = ctx;
+    if (who != NULL && strcmp(who, w->user) == 0)
+        ash__add_length(&w->k->bytes, bytes);
+    return w->k->max > 0 && ++w->k->entries > w->k->max ? say_too_many(err) : 0;
+}
+
+/* A commit is bounded by how many documents there are, whosever they may be. */
+static int count_written(count *k, const char *user, ash_error *err)
+{
+    written w = {k, user};
+    return ash__quota_each_written(k->tree, k->max > 0 ? NULL : user, k->op, take_written, &w, err);
+}
+
+/* ---- of either ---- */
+
 int ash__quota_count(ash_tree *tree, const bson_value_t *folder, bool bounded, const ash_op *op,
                      int64_t *bytes, ash_error *err)
 {
+    const char *user = ash__quota_user(folder);
     count k = {.tree = tree, .op = op};
     ash_tree_entry *top = ash__new(ash_tree_entry);
     int rc = 0;
@@ -90,7 +164,9 @@ int ash__quota_count(ash_tree *tree, const bson_value_t *folder, bool bounded, c
     }
     bson_value_copy(folder, &top->id);
     ash__entries_add(&k.folders, top);
-    for (size_t first = 0; rc == 0 && first < k.folders.count;) {
+    if (user != NULL)
+        rc = count_written(&k, user, err);
+    for (size_t first = 0; user == NULL && rc == 0 && first < k.folders.count;) {
         size_t left = k.folders.count - first;
         size_t end = first + (left < FOLDERS_AT_ONCE ? left : FOLDERS_AT_ONCE);
         rc = look_into(&k, first, end, err);

@@ -132,6 +132,49 @@ int ash_tree_set_quota(ash_tree *tree, const char *path, int64_t max_bytes,
     return rc;
 }
 
+/* ---- of a user ---- */
+
+static int set_user_quota(ash_tree_commit *c, void *ctx, ash_error *err)
+{
+    quota_call *call = ctx;
+    call->too_many = false;
+    int rc = ash__commit_fence(c, err);
+    return rc == 0 ? set_on(c, call, err) : rc;
+}
+
+static int check_user(const char *user, const ash_op *op, ash_error *err)
+{
+    if (!ash__quota_may_have(user) || !bson_utf8_validate(user, strlen(user), false))
+        return ash__fail(err, ASH_EINVAL, "the name of a user is 1 to 1024 bytes of UTF-8");
+    if (op->principal != NULL)
+        return ash__fail(err, ASH_EACCES, "users do not say how much users may have");
+    return 0;
+}
+
+int ash_tree_set_user_quota(ash_tree *tree, const char *user, int64_t max_bytes,
+                            const ash_tree_change_options *opts, const ash_op *op, ash_error *err)
+{
+    ash_tree_change_options o;
+    bson_t doc = BSON_INITIALIZER;
+    ash_op own = ash__op_of(op);
+    quota_call call = {.max = max_bytes};
+    int rc = ash__tree_change_options(&o, opts, err);
+    if (rc == 0)
+        rc = check_user(user, &own, err);
+    if (rc == 0) {
+        call.id = ash__quota_user_id(user, &doc);
+        rc = prepare(tree, &own, err);
+    }
+    if (rc == 0)
+        rc = ash__tree_change(tree, &o, &own, set_user_quota, &call, err);
+    if (rc == 0 && call.too_many)
+        rc = ash__quota_count_apart(tree, &call.id, &own, err);
+    bson_destroy(&doc);
+    return rc;
+}
+
+/* ---- for moves ---- */
+
 int ash__quota_begin_move(ash_tree *tree, const char *path, const ash_op *op, bson_value_t *id,
                           ash_error *err)
 {
@@ -156,6 +199,13 @@ int ash__quota_end_move(ash_tree *tree, const bson_value_t *folder, const ash_op
 
 /* ---- asking ---- */
 
+/* The figures of a quota are those of all that lies below its folder. */
+static bool may_know(const ash_tree_chain *chain, size_t at, const ash_op *op)
+{
+    const ash_tree_chain above = {chain->items, at + 1, 0};
+    return at == chain->count || ash__tree_require(&above, ASH_TREE_READ, op, NULL) == 0;
+}
+
 int ash_tree_get_quota(ash_tree *tree, const char *path, const ash_op *op, ash_tree_quota *quota,
                        char **from, ash_error *err)
 {
@@ -164,24 +214,28 @@ int ash_tree_get_quota(ash_tree *tree, const char *path, const ash_op *op, ash_t
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     ash_tree_quota found = ASH_TREE_QUOTA_INIT;
     ash_quota_room room = {.bytes = -1};
+    char *user = ash__tree_user(&own);
     if (from != NULL)
         *from = NULL;
     found.max_bytes = found.used_bytes = -1;
     int rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_walk_all(tree, &parts, 0, &own, &chain, err);
-    if (rc == 0)
+    if (rc == 0 && ash__tree_require(&chain, ASH_TREE_WRITE, &own, NULL) != 0)
         rc = ash__tree_require(&chain, ASH_TREE_READ, &own, err);
     if (rc == 0)
-        rc = ash__quota_room(tree, &chain, &own, &room, err);
-    if (rc == 0 && room.bytes >= 0) {
+        rc = ash__quota_room(tree, &chain, user, &own, &room, err);
+    found.available_bytes = room.bytes == INT64_MAX ? -1 : room.bytes;
+    bool told = rc == 0 && room.bytes >= 0 && may_know(&chain, room.at, &own);
+    if (told) {
         found.max_bytes = room.quota.max;
         found.used_bytes = room.quota.used;
     }
     if (rc == 0)
         rc = ash__out_copy(quota, &found, sizeof found, err);
-    if (rc == 0 && from != NULL && room.bytes >= 0)
+    if (rc == 0 && from != NULL && told && room.at < chain.count)
         *from = ash__strdup(chain.items[room.at]->path);
+    ash__free(user);
     ash__chain_release(&chain);
     ash__tree_path_release(&parts);
     return rc;
@@ -207,7 +261,8 @@ typedef struct listed {
 typedef struct listing {
     ash_tree *tree;
     const ash_op *op;
-    const char *path; /* of the folder that is asked about */
+    const char *path; /* of the folder that is asked about; NULL: users are */
+    const char *user; /* the only one; or NULL */
     listed *items;
     size_t count, capacity;
 } listing;
@@ -219,6 +274,12 @@ static bool is_in(const char *path, const char *folder)
     return strncmp(path, folder, len) == 0 && (path[len] == '/' || path[len] == '\0');
 }
 
+static void add_listed(listing *l, const char *path, const ash_quota_document *q)
+{
+    l->items = ash__grow_array(l->items, l->count, &l->capacity, sizeof *l->items);
+    l->items[l->count++] = (listed){ash__strdup(path), *q};
+}
+
 static int take_listed(listing *l, const bson_t *doc, ash_error *err)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
@@ -228,13 +289,16 @@ static int take_listed(listing *l, const bson_t *doc, ash_error *err)
     ash__quota_read(doc, &q);
     if (q.max < 0 || !bson_iter_init_find(&it, doc, "_id"))
         return 0;
+    const char *user = ash__quota_user(bson_iter_value(&it));
+    if (user != NULL && l->path == NULL && (l->user == NULL || strcmp(user, l->user) == 0))
+        add_listed(l, user, &q);
+    if (user != NULL || l->path == NULL)
+        return 0;
     int rc = ash__quota_folder(l->tree, bson_iter_value(&it), l->op, &chain, &reached, err);
     const char *path = chain.count > 0 ? ash__chain_last(&chain)->path : NULL;
     if (rc == 0 && reached && path != NULL && (is_in(path, l->path) || is_in(l->path, path)) &&
-        ash__tree_require(&chain, ASH_TREE_READ, l->op, NULL) == 0) {
-        l->items = ash__grow_array(l->items, l->count, &l->capacity, sizeof *l->items);
-        l->items[l->count++] = (listed){ash__strdup(path), q};
-    }
+        ash__tree_require(&chain, ASH_TREE_READ, l->op, NULL) == 0)
+        add_listed(l, path, &q);
     ash__chain_release(&chain);
     return rc;
 }
@@ -269,9 +333,37 @@ static int give_listed(listing *l, ash_tree_quota_fn fn, void *ctx, ash_error *e
         ash_tree_quota q = ASH_TREE_QUOTA_INIT;
         q.max_bytes = l->items[i].quota.max;
         q.used_bytes = l->items[i].quota.used;
+        q.available_bytes = ash__quota_left(&l->items[i].quota);
+        if (q.available_bytes == INT64_MAX)
+            q.available_bytes = -1;
         go_on = fn(ctx, l->items[i].path, &q);
     }
     return go_on ? 0 : ash__fail(err, ASH_EINTERRUPTED, "stopped by the caller");
+}
+
+static int list(listing *l, ash_tree_quota_fn fn, void *ctx, ash_error *err)
+{
+    int rc = read_listed(l, err);
+    if (rc == 0)
+        rc = give_listed(l, fn, ctx, err);
+    for (size_t i = 0; i < l->count; i++)
+        ash__free(l->items[i].path);
+    ash__free(l->items);
+    return rc;
+}
+
+int ash_tree_user_quotas(ash_tree *tree, const char *user, const ash_op *op, ash_tree_quota_fn fn,
+                         void *ctx, ash_error *err)
+{
+    ash_op own = ash__op_of(op);
+    char *asking = ash__tree_user(&own);
+    listing l = {.tree = tree, .op = &own, .user = user};
+    /* A principal without a name has none. */
+    if (own.principal != NULL)
+        l.user = asking != NULL && (user == NULL || strcmp(user, asking) == 0) ? asking : "";
+    int rc = list(&l, fn, ctx, err);
+    ash__free(asking);
+    return rc;
 }
 
 int ash_tree_quotas(ash_tree *tree, const char *path, const ash_op *op, ash_tree_quota_fn fn,
@@ -283,13 +375,8 @@ int ash_tree_quotas(ash_tree *tree, const char *path, const ash_op *op, ash_tree
     int rc = ash_tree_get(tree, path, NULL, &own, &folder, err);
     if (rc == 0) {
         l.path = folder->path;
-        rc = read_listed(&l, err);
+        rc = list(&l, fn, ctx, err);
     }
-    if (rc == 0)
-        rc = give_listed(&l, fn, ctx, err);
-    for (size_t i = 0; i < l.count; i++)
-        ash__free(l.items[i].path);
-    ash__free(l.items);
     ash_tree_entry_free(folder);
     return rc;
 }

@@ -20,6 +20,8 @@
  *   modified_at +  date: the file's, as its user's system had it
  *   props +      document: properties by name
  *   changed_by + string
+ *   written_by + string: who wrote the bytes that a file has, where that is not `changed_by`; "": nobody
+ *                is known to have
  *   keep +       {all} or {last, within}: how much history it keeps, and all below it
  *   tags +       array of strings: of this version
  *   tagged +     array of {tag, at, by?}: since when each is there, and who set it

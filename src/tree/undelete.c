@@ -178,7 +178,7 @@ static int bring_back(ash_tree_commit *c, undelete_call *call, const ash_tree_en
         rc = ash__fail(err, ASH_EEXISTS, "%s is there already", there->path);
     /* What comes in many commits is not begun where a quota would end it half-way. */
     if (rc == 0 && call->rest_bytes > 0)
-        rc = ash__quota_require(c->tree, &chain, call->rest_bytes, &c->op, err);
+        rc = ash__quota_require(c->tree, &chain, c->author, call->rest_bytes, &c->op, err);
     if (rc == 0)
         rc = ash__commit_claim(c, &ash__chain_last(&chain)->id, err);
     if (rc == 0)

@@ -25,7 +25,7 @@ struct ash_tree_writer {
     ash_op op;
     ash_tree_change_options opts; /* what they point to: own copies */
     bson_t *props;
-    char *if_digest, *content_type, *changed_by;
+    char *if_digest, *content_type, *changed_by, *written_by;
     bson_oid_t id; /* of the file, if it is a new one */
     ash_content_writer *content;
     int64_t taken;   /* bytes */
@@ -47,6 +47,7 @@ static void keep_options(ash_tree_writer *w, const ash_tree_change_options *o)
     w->opts.if_digest = w->if_digest = copy_text(o->if_digest);
     w->opts.content_type = w->content_type = copy_text(o->content_type);
     w->opts.changed_by = w->changed_by = copy_text(o->changed_by);
+    w->opts.written_by = w->written_by = copy_text(o->written_by);
     w->opts.props = w->props = o->props != NULL ? bson_copy(o->props) : NULL;
 }
 
@@ -115,6 +116,7 @@ void ash_tree_writer_free(ash_tree_writer *w)
     ash__free(w->if_digest);
     ash__free(w->content_type);
     ash__free(w->changed_by);
+    ash__free(w->written_by);
     bson_destroy(w->props);
     ash_tree_entry_free(w->entry);
     ash__free(w);
@@ -126,18 +128,20 @@ static int ask_quotas(ash_tree_writer *w, ash_error *err)
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     ash_quota_room room;
     int64_t before = 0;
+    char *user = ash__tree_user(&w->op);
+    const char *author = ash__tree_author(&w->opts, user);
     int rc = ash__tree_walk(w->tree, &w->path, 0, &w->op, &chain, err);
     if (rc == 0)
-        rc = ash__quota_room(w->tree, &chain, &w->op, &room, err);
+        rc = ash__quota_room(w->tree, &chain, author, &w->op, &room, err);
     if (rc == 0)
         before = ash__chain_last(&chain)->content.length;
     w->look_at = INT64_MAX;
     if (rc == 0 && room.bytes >= 0 && w->taken - before > room.bytes)
-        rc = ash__quota_refuse(w->tree, &chain.items[room.at]->id, &room.quota, w->taken - before,
-                               &w->op, err);
+        rc = ash__quota_require(w->tree, &chain, author, w->taken - before, &w->op, err);
     else if (rc == 0 && room.bytes >= 0 && room.bytes < INT64_MAX - before)
         w->look_at = room.bytes + before;
     ash__chain_release(&chain);
+    ash__free(user);
     return rc;
 }
 

@@ -105,6 +105,8 @@ void ash__arrival_begin(ash_arrival *a, ash_arrivals *line, int fd)
 void ash__arrival_end(ash_arrival *a)
 {
     ash_arrivals *line = a->line;
+    if (line == NULL)
+        return;
     ash__mutex_lock(&line->lock);
 #ifdef __linux__
     struct epoll_event none = {0};
@@ -120,6 +122,8 @@ void ash__arrival_end(ash_arrival *a)
 void ash__arrival_take(ash_arrival *a)
 {
     ash_arrivals *line = a->line;
+    if (line == NULL)
+        return;
     ash__mutex_lock(&line->lock);
     look(line);
     /* It came while an earlier one was dealt with. */
@@ -132,6 +136,8 @@ void ash__arrival_wait(ash_arrival *a)
 {
     ash_arrivals *line = a->line;
     int64_t until = ash__clock_deadline(ASH_ARRIVAL_MS);
+    if (line == NULL)
+        return;
     ash__mutex_lock(&line->lock);
     while (a->placed && line->first != a)
         /* Too late: those before it have had their time, and are passed by all together. */
@@ -143,6 +149,8 @@ void ash__arrival_wait(ash_arrival *a)
 
 void ash__arrival_leave(ash_arrival *a)
 {
+    if (a->line == NULL)
+        return;
     ash__mutex_lock(&a->line->lock);
     take_out(a);
     ash__mutex_unlock(&a->line->lock);
@@ -150,6 +158,8 @@ void ash__arrival_leave(ash_arrival *a)
 
 void ash__arrival_open(ash_arrival *a)
 {
+    if (a->line == NULL)
+        return;
     ash__mutex_lock(&a->line->lock);
     a->state = ASH_ARRIVAL_OPEN;
     ash__mutex_unlock(&a->line->lock);
@@ -157,6 +167,8 @@ void ash__arrival_open(ash_arrival *a)
 
 void ash__arrival_done(ash_arrival *a)
 {
+    if (a->line == NULL)
+        return;
     ash__mutex_lock(&a->line->lock);
     /* COME: the client has its answer and was quicker than we are. */
     if (a->state != ASH_ARRIVAL_COME) {

@@ -39,7 +39,8 @@ enum ash_arrival_state {
                        */
 };
 
-/* The owner's memory: of one socket. */
+/* The owner's memory: of one socket.  All zero, it is in no line: what is done with it does nothing,
+ * and nobody waits for it. */
 struct ash_arrival {
     ash_arrivals *line;
     ash_arrival *next, *prev;

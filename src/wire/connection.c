@@ -310,6 +310,17 @@ static void is_queued(ash_turn *turn)
     ash__arrival_leave(&c->arrival);
 }
 
+static bool has_to_sign_in(const ash_connection *c)
+{
+    return ash__server_asks(c->server) && !c->access.is_owner && c->access.user == NULL;
+}
+
+/* Not before it may change something: others would wait for a thread that gives way to them. */
+static void stand_in_line(ash_connection *c)
+{
+    ash__arrival_begin(&c->arrival, &c->server->arrivals, c->peer.stream.fd);
+}
+
 static void begin(ash_connection *c)
 {
     ash_peer *peer = &c->peer;
@@ -318,11 +329,12 @@ static void begin(ash_connection *c)
     ash__access_init(c);
     ash__block_init(&c->block, &peer->host->requests);
     ash__reply_init(&c->reply, &peer->host->answers);
-    ash__arrival_begin(&c->arrival, &c->server->arrivals, peer->stream.fd);
     /* A thousand who try passwords must not take the processors from who has one. */
-    c->gives_way = ash__server_asks(c->server) && !c->access.is_owner;
+    c->gives_way = has_to_sign_in(c);
     if (c->gives_way)
         ash__peer_give_way();
+    else
+        stand_in_line(c);
 }
 
 static void end(ash_connection *c)
@@ -345,8 +357,10 @@ static bool answer_requests(ash_connection *c)
         if (atomic_load_explicit(&c->peer.host->deaf, memory_order_relaxed) || !handle(c, len))
             break;
         consume(c, len);
-        if (c->gives_way && c->access.user != NULL) {
+        /* It has signed in, or nobody needs to any more. */
+        if (c->gives_way && !has_to_sign_in(c)) {
             c->gives_way = false;
+            stand_in_line(c);
             return true;
         }
     }

@@ -154,11 +154,16 @@ static void test_base_thread__long_turns_are_no_other_policy(void **state)
     (void)state;
     assert_int_equal(pthread_getschedparam(pthread_self(), &policy_before, &before), 0);
     int nice_before = getpriority(PRIO_PROCESS, 0);
+    int64_t turn_before = ash__thread_turn_ns();
     ash__thread_take_long_turns();
+    /* Where the scheduler says nothing of them it is 0 before and after. */
+    assert_true(turn_before == 0 || ash__thread_turn_ns() > turn_before);
     assert_int_equal(pthread_getschedparam(pthread_self(), &policy_after, &after), 0);
     assert_int_equal(policy_after, policy_before);
     assert_int_equal(after.sched_priority, before.sched_priority);
     assert_int_equal(getpriority(PRIO_PROCESS, 0), nice_before);
+    ash__thread_take_usual_turns();
+    assert_true(ash__thread_turn_ns() == turn_before);
 }
 
 static void test_base_bytes__orders(void **state)

@@ -76,6 +76,44 @@ case_quotas() {
     t check >"$scratch/out"
 }
 
+case_quotas_of_users() {
+    fresh
+    head -c 60000 /dev/urandom >"$scratch/big"
+    t -q put --by ann "$scratch/big" d/sub/a
+    t quota --user ann 100k >"$scratch/out"
+    grep -q '^user ann may have 100.0 KiB, and has 58.6 KiB$' "$scratch/out"
+    expect_status 8 t put --by ann "$scratch/big" b
+    grep -q 'over quota: user ann may have 102400 bytes and has 60000; 60000 more were to come$' "$scratch/err"
+    expect_status 8 t cp --by ann d/sub/a c
+    [ "$(t ls -R / | tr '\n' ' ')" = 'd/ d/sub/ d/sub/a ' ]
+    t quota --user ben 0 >"$scratch/out"
+    t -q mv --by ben d/sub/a d/moved # hers as before
+    t quota d 1M >"$scratch/out"
+    t quota --bytes >"$scratch/out"
+    [ "$(tr -s ' ' <"$scratch/out" | tr '\n' ';')" = ' 60000 of 1048576 /d; 60000 of 102400 user ann; 0 of 0 user ben;' ]
+    t --json quota >"$scratch/out"
+    [ "$(tail -n 2 "$scratch/out" | head -n 1)" = '{ "user" : "ann", "maxBytes" : 102400, "usedBytes" : 60000 }' ]
+    [ "$(t --json quota --user ben)" = '{ "user" : "ben", "maxBytes" : 0, "usedBytes" : 0 }' ]
+    t quota d >"$scratch/out" # of folders alone
+    fails grep -q user "$scratch/out"
+    t stat d/moved >"$scratch/out"
+    grep -q '^By: *ben$' "$scratch/out"
+    grep -q '^Author: *ann$' "$scratch/out"
+    t --json ls d >"$scratch/out"
+    grep -q '"by" : "ben", "author" : "ann"' "$scratch/out"
+    t -q put --by ben "$scratch/big" d/moved # the same as before: no new version
+    head -c 60000 /dev/urandom >"$scratch/big"
+    expect_status 8 t put --by ben "$scratch/big" d/moved # all of it would be his
+    t -q put "$scratch/big" d/moved                       # nobody's
+    [ "$(t --json quota --user ann)" = '{ "user" : "ann", "maxBytes" : 102400, "usedBytes" : 0 }' ]
+    t quota --user ann none >"$scratch/out"
+    grep -q '^user ann has no quota$' "$scratch/out"
+    expect_status 2 t quota --user ann much
+    expect_status 2 t quota --user ann d 1k
+    expect_status 2 t quota --user '' 1k
+    t check >"$scratch/out"
+}
+
 # Of several processes at a quota, as many are served as fit, and not one more.
 case_a_quota_of_several_processes() {
     fresh
@@ -95,6 +133,43 @@ case_a_quota_of_several_processes() {
     [ "$(cat "$scratch"/refused.* | grep -c 'over quota: /d may have 12500 bytes and has 12000; 1000 more were to come$')" = 12 ]
     [ "$(t --json quota)" = '{ "path" : "/d", "maxBytes" : 12500, "usedBytes" : 12000 }' ]
     t check >"$scratch/out"
+    stop_server
+}
+
+# The same as a client of MongoDB's, which a deployment of MongoDB's own would be to: transactions overlap there.
+case_quotas_by_mongodb() {
+    fresh
+    head -c 1000 /dev/urandom >"$scratch/big"
+    start_server "$store"
+    r() {
+        "$ASHLAR" -s "mongodb://$server_address/test" tree "$@"
+    }
+    r -q mkdir d d/0 d/1
+    r quota d 9500 >"$scratch/out"
+    r quota --user ann 4000 >"$scratch/out"
+    rm -f "$scratch"/refused.*
+    for who in 1 2 3; do
+        by=$([ $who = 3 ] && echo ben || echo ann)
+        (for i in 1 2 3 4 5 6 7 8; do
+            r -q put --by "$by" "$scratch/big" "d/$((who % 2))/$who-$i" 2>>"$scratch/refused.$who" || :
+        done) &
+        eval "writer$who=$!"
+    done
+    wait "$writer1" "$writer2" "$writer3"
+    [ "$(r ls -R d | grep -c '/[12]-')" = 4 ]
+    [ "$(cat "$scratch"/refused.[12] | grep -c 'over quota: ')" = 12 ]
+    fails grep -v 'over quota: ' "$scratch"/refused.*
+    expect_status 8 r put --by ann "$scratch/big" other
+    grep -q 'over quota: user ann may have 4000 bytes and has 4000; 1000 more were to come$' "$scratch/err"
+    expect_status 8 r cp --by ann d/1/3-1 other
+    r -q mv --by ann d/1/3-1 moved
+    r --json quota >"$scratch/out"
+    used=$(r ls -R d | grep -c -)
+    grep -q "\"path\" : \"/d\", \"maxBytes\" : 9500, \"usedBytes\" : ${used}000 }" "$scratch/out"
+    grep -q '"user" : "ann", "maxBytes" : 4000, "usedBytes" : 4000 }' "$scratch/out"
+    r -q rm -r d
+    [ "$(r --json quota --user ann)" = '{ "user" : "ann", "maxBytes" : 4000, "usedBytes" : 0 }' ]
+    r check >"$scratch/out"
     stop_server
 }
 

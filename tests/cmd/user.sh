@@ -31,6 +31,24 @@ case_users_of_a_folder() {
     fails grep -q storedKey "$scratch/list"
 }
 
+# Each prints the user as it is then, and nothing else.
+case_programs_are_told_what_was_done() {
+    printf 'pencil\n' | users --json add json --role read@files >"$scratch/out"
+    users --json grant json --role dbAdmin@files >>"$scratch/out"
+    users --json revoke json --role read@files >>"$scratch/out"
+    printf 'crayon\n' | users --json passwd json >>"$scratch/out"
+    users --json --dry-run rm json >>"$scratch/out"
+    users --json rm json >>"$scratch/out"
+    [ "$(grep -c '^{ "_id" : .*"user" : "json", "db" : "admin"' "$scratch/out")" = 6 ]
+    [ "$(wc -l <"$scratch/out")" = 6 ]
+    [ "$(grep -c '"role" : "read", "db" : "files"' "$scratch/out")" = 2 ]
+    [ "$(grep -c '"role" : "dbAdmin"' "$scratch/out")" = 5 ]
+    fails grep -q storedKey "$scratch/out"
+    fails grep -q '"json"' <<END
+$(users --json ls)
+END
+}
+
 case_what_is_no_user_is_refused() {
     ends_with 5 x add ann --db files
     ends_with 4 x add bob --role nothing

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "inverted.h"
 #include "net/host.h"
 
@@ -31,6 +32,7 @@ typedef struct echo {
 typedef struct echoing {
     ash_host host;
     atomic_int houses, interrupts, served;
+    _Atomic int64_t host_turn_ns; /* how long the turns of the host's thread are */
 } echoing;
 
 /* Bytes are answered as they come; 'B' takes a large block and waits for ever for the rest. */
@@ -60,7 +62,9 @@ static void serve(ash_peer *peer)
 
 static void keep_house(ash_host *host)
 {
-    atomic_fetch_add(&((echoing *)host->server)->houses, 1);
+    echoing *server = host->server;
+    atomic_store(&server->host_turn_ns, ash__thread_turn_ns());
+    atomic_fetch_add(&server->houses, 1);
 }
 
 static void interrupt(ash_host *host)
@@ -198,7 +202,7 @@ static void test_net_host__streams_on_top(void **state)
     assert_int_equal(echo_of(fd, (char)~'x'), (char)~'x');
     /* The face sees what the stream makes of it. */
     assert_int_equal(echo_of(fd, (char)~'B'), (char)~'B');
-    assert_int_equal(s.host.requests.used, 600 * 1024);
+    assert_int_equal(ash__room_used(&s.host.requests), 600 * 1024);
     close(fd);
     stop(&s);
     assert_int_equal(released, 1);
@@ -376,8 +380,21 @@ static void test_net_host__as_many_as_it_is_told(void **state)
     stop(&s);
 }
 
-/* Each byte is answered on another thread: the first by one that gives way, with 'w', all later ones
- * by one that does not, with 'n'. */
+/* How long they are unless somebody asks for others; 0: the scheduler does not say. */
+static int64_t usual_turn_ns;
+
+/* 'w': this thread gives way; 'n': it does not; '?': it does by half. */
+static char how_it_runs(void)
+{
+    bool low = getpriority(PRIO_PROCESS, 0) > 0;
+    bool long_turns = ash__thread_turn_ns() > usual_turn_ns;
+    if (usual_turn_ns > 0 && long_turns != low)
+        return '?';
+    return low ? 'w' : 'n';
+}
+
+/* Each byte is answered on another thread: the first by one that gives way, all later ones by one that
+ * does not. */
 static void serve_and_move(ash_peer *peer)
 {
     echo *e = (echo *)(void *)peer;
@@ -386,7 +403,7 @@ static void serve_and_move(ash_peer *peer)
         ash__peer_give_way();
     if (ash__peer_read(peer, &byte, 1, 0, &e->moved) != 1)
         return;
-    byte = getpriority(PRIO_PROCESS, 0) > 0 ? 'w' : 'n';
+    byte = how_it_runs();
     struct iovec iov = {&byte, 1};
     peer->moves = ash__peer_write(peer, &iov, 1, 5000);
 }
@@ -398,6 +415,26 @@ static const ash_face moving_face = {.name = "moving",
                                      .serve = serve_and_move,
                                      .interrupt = interrupt};
 
+static void serve_and_stay(ash_peer *peer)
+{
+    echo *e = (echo *)(void *)peer;
+    char byte;
+    while (ash__peer_read(peer, &byte, 1, 0, &e->moved) == 1) {
+        byte = how_it_runs();
+        struct iovec iov = {&byte, 1};
+        if (!ash__peer_write(peer, &iov, 1, 5000))
+            return;
+    }
+}
+
+static const ash_face staying_face = {.name = "staying",
+                                      .port = 7,
+                                      .peer_bytes = sizeof(echo),
+                                      .no_users = "nobody is asked",
+                                      .serve = serve_and_stay,
+                                      .keep_house = keep_house,
+                                      .interrupt = interrupt};
+
 static void test_net_host__who_gives_way_moves_to_another_thread(void **state)
 {
     echoing s;
@@ -407,6 +444,7 @@ static void test_net_host__who_gives_way_moves_to_another_thread(void **state)
 #endif
     if (getpriority(PRIO_PROCESS, 0) > 0)
         skip();
+    usual_turn_ns = ash__thread_turn_ns();
     assert_int_equal(start(&s, &moving_face, (ash_host_options){0}), 0);
     int a = connect_to(&s), b = connect_to(&s);
     assert_int_equal(echo_of(a, 'x'), 'w');
@@ -417,6 +455,25 @@ static void test_net_host__who_gives_way_moves_to_another_thread(void **state)
     assert_int_equal(ash__host_peer_count(&s.host), 2);
     close(a);
     close(b);
+    stop(&s);
+}
+
+/* However many come, who is there already is answered first: the host's thread takes long turns, and
+ * those that it starts do not. */
+static void test_net_host__newcomers_wait_for_who_is_there(void **state)
+{
+    echoing s;
+    (void)state;
+    usual_turn_ns = ash__thread_turn_ns();
+    if (usual_turn_ns == 0)
+        skip();
+    assert_int_equal(start(&s, &staying_face, (ash_host_options){0}), 0);
+    int a = connect_to(&s);
+    assert_int_equal(echo_of(a, 'x'), 'n');
+    while (atomic_load(&s.houses) == 0)
+        ash__clock_sleep_ms(10);
+    assert_true(atomic_load(&s.host_turn_ns) > usual_turn_ns);
+    close(a);
     stop(&s);
 }
 
@@ -464,6 +521,7 @@ int main(void)
         cmocka_unit_test(test_net_host__given_unix_sockets),
         cmocka_unit_test(test_net_host__as_many_as_it_is_told),
         cmocka_unit_test(test_net_host__who_gives_way_moves_to_another_thread),
+        cmocka_unit_test(test_net_host__newcomers_wait_for_who_is_there),
         cmocka_unit_test(test_net_host__stops_while_peers_move),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "net/stream.h"
 #include "remove_folder.h"
+#include "wire/state.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -299,6 +300,65 @@ static void test_wire_x509__who_has_not_signed_in_gives_way(void **state)
     close(fd);
 }
 
+/* Whose requests are seen as they come: what epoll watches for the line of arrivals. */
+static int in_line(const certified *f)
+{
+    char path[64], text[128];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", f->x.server->arrivals.poll);
+    FILE *info = fopen(path, "r");
+    assert_non_null(info);
+    while (fgets(text, sizeof text, info) != NULL)
+        count += strncmp(text, "tfd:", 4) == 0;
+    fclose(info);
+    return count;
+}
+
+/* Changes wait for those that came before: not for a stranger's thread, which runs when others do not. */
+static void test_wire_x509__who_has_not_signed_in_stands_in_no_line(void **state)
+{
+    certified *f = *state;
+#ifndef __linux__
+    skip();
+#endif
+    make_ann(f);
+    for (int i = 0; i < 200 && in_line(f) > 0; i++)
+        ash__clock_sleep_ms(10);
+    int stranger = connect_with(f, BOB), fd = connect_with(f, ANN);
+    assert_int_equal(in_line(f), 0);
+    assert_int_equal(code_of(stranger, authenticate(NULL)), ASH_MONGO_AUTHENTICATION_FAILED);
+    assert_int_equal(code_of(fd, authenticate(NULL)), 0);
+    assert_int_equal(code_of(fd, insert()), 0);
+    assert_int_equal(in_line(f), 1);
+    close(stranger);
+    close(fd);
+}
+
+/* When the last user goes, a connection is as good as any. */
+static void test_wire_x509__nobody_gives_way_where_nobody_is_asked(void **state)
+{
+    certified *f = *state;
+#ifndef __linux__
+    skip();
+#endif
+    int first = connect_with(f, NULL);
+    assert_int_equal(code_of(first, BCON_NEW("createUser", ANN, "roles", "[", "{", "role", "root",
+                                             "db", "admin", "}", "]", "$db", "$external")),
+                     0);
+    int stranger = connect_with(f, NULL), fd = connect_with(f, ANN);
+    assert_int_equal(code_of(fd, authenticate(NULL)), 0);
+    expect_behind(1);
+    assert_int_equal(code_of(stranger, insert()), ASH_MONGO_UNAUTHORIZED);
+    assert_int_equal(code_of(fd, BCON_NEW("dropUser", ANN, "$db", "$external")), 0);
+    assert_int_equal(code_of(stranger, insert()), 0);
+    assert_int_equal(code_of(stranger, insert()), 0);
+    expect_behind(0);
+    assert_int_equal(in_line(f), 3);
+    close(first);
+    close(stranger);
+    close(fd);
+}
+
 #define OVER(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -311,6 +371,8 @@ int main(void)
         OVER(test_wire_x509__passwords_do_not_help),
         OVER(test_wire_x509__its_roles_are_what_it_may),
         OVER(test_wire_x509__who_has_not_signed_in_gives_way),
+        OVER(test_wire_x509__who_has_not_signed_in_stands_in_no_line),
+        OVER(test_wire_x509__nobody_gives_way_where_nobody_is_asked),
     };
     return cmocka_run_group_tests_name("wire x509", tests, NULL, NULL);
 }

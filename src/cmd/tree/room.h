@@ -156,6 +156,8 @@ int ash__cmd_tree_copy_out(ash_tree_reader *reader, const ash_output *out, ash_p
 
 /* A field of the entry's document, of which doc becomes a view; false: there is none. */
 bool ash__cmd_tree_field(const ash_tree_entry *e, const char *name, bson_iter_t *it, bson_t *doc);
+/* Who wrote the bytes of a file, where that is not who changed it; else NULL. */
+const char *ash__cmd_tree_author(const ash_tree_entry *e);
 bool ash__cmd_tree_field_differs(const ash_tree_entry *a, const ash_tree_entry *b,
                                  const char *name);
 /* Contents, type, time and properties: what one of them would bring back of the other. */

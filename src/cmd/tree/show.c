@@ -56,6 +56,13 @@ static void append_date(bson_t *out, const char *name, int64_t ms)
         BSON_APPEND_DATE_TIME(out, name, ms);
 }
 
+const char *ash__cmd_tree_author(const ash_tree_entry *e)
+{
+    const char *by = ash_tree_entry_changed_by(e), *author = ash_tree_entry_written_by(e);
+    bool same = by != NULL && author != NULL && strcmp(by, author) == 0;
+    return same || ash_tree_entry_is_folder(e) ? NULL : author;
+}
+
 void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out)
 {
     bool folder = ash_tree_entry_is_folder(e);
@@ -76,6 +83,8 @@ void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out)
         BSON_APPEND_UTF8(out, "contentType", type);
     if (by != NULL)
         BSON_APPEND_UTF8(out, "by", by);
+    if (ash__cmd_tree_author(e) != NULL)
+        BSON_APPEND_UTF8(out, "author", ash__cmd_tree_author(e));
     append_field(e, "tags", BSON_TYPE_ARRAY, out);
     append_field(e, "tagged", BSON_TYPE_ARRAY, out);
     append_field(e, "props", BSON_TYPE_DOCUMENT, out);

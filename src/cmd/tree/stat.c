@@ -75,6 +75,8 @@ static void print_entry(const ash_tree_entry *e)
     print_date("Modified:", ash_tree_entry_modified_ms(e));
     if (ash_tree_entry_changed_by(e) != NULL)
         print_text("By:", ash_tree_entry_changed_by(e));
+    if (ash__cmd_tree_author(e) != NULL)
+        print_text("Author:", ash__cmd_tree_author(e));
     print_tags(e);
     ash__free(id);
 }

@@ -54,6 +54,66 @@ static int read_roles(const ash_user_run *r, ash_builder *b, ash_error *err)
     return 0;
 }
 
+/* ---- printing ---- */
+
+static void print_roles(ash_doc user)
+{
+    ash_value roles = ash__doc_get(user, "roles");
+    const char *before = "";
+    if (roles.type != BSON_TYPE_ARRAY)
+        return;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(roles)); ash__doc_iter_next(&it);) {
+        ash_doc role =
+            it.value.type == BSON_TYPE_DOCUMENT ? ash__value_doc(it.value) : ash__doc_empty;
+        char *name = ash__cmd_printable(ash__doc_utf8(role, "role", "?"));
+        char *db = ash__cmd_printable(ash__doc_utf8(role, "db", "?"));
+        printf("%s%s@%s", before, name, db);
+        before = " ";
+        ash__free(name);
+        ash__free(db);
+    }
+}
+
+static void print_user(const ash_cmd *cmd, ash_doc user)
+{
+    if (cmd->json) {
+        ash_builder b = ASH_BUILDER_INIT;
+        bson_t view;
+        ash__builder_begin(&b);
+        /* What signs in is nobody's to see. */
+        for (ash_doc_iter it = ash__doc_iter(user); ash__doc_iter_next(&it);)
+            if (strcmp(it.name, "credentials") != 0)
+                ash__builder_element(&b, &it);
+        ash__builder_end(&b);
+        ash__doc_to_bson(ash__builder_doc(&b), &view);
+        ash__cmd_emit(&view);
+        ash__builder_release(&b);
+        return;
+    }
+    char *name = ash__cmd_printable(ash__doc_utf8(user, "user", "?"));
+    char *db = ash__cmd_printable(ash__doc_utf8(user, "db", "?"));
+    printf("%s@%s\t", name, db);
+    print_roles(user);
+    putchar('\n');
+    ash__cmd_keep_output_error();
+    ash__free(name);
+    ash__free(db);
+}
+
+/* For programs, after a change: the user as it is now. */
+static int print_again(ash_user_run *r, ash_error *err)
+{
+    bson_t doc;
+    if (!r->cmd->json)
+        return 0;
+    int rc = ash__user_find(&r->users, &r->id, &doc, err);
+    if (rc != 0)
+        return rc;
+    print_user(r->cmd, ash__doc_from_bson(&doc));
+    bson_destroy(&doc);
+    return 0;
+}
+
 /* ---- one user ---- */
 
 /* By --external, or --db $external. */
@@ -87,7 +147,7 @@ static int do_add(ash_user_run *r, ash_error *err)
     if (rc == 0)
         ash__cmd_say(r->cmd, "added %s@%s%s", r->id.name, r->id.db,
                      has_roles ? "" : ", who has no roles, and so may do nothing (user grant)");
-    return rc;
+    return rc == 0 ? print_again(r, err) : rc;
 }
 
 static int do_passwd(ash_user_run *r, ash_error *err)
@@ -105,7 +165,7 @@ static int do_passwd(ash_user_run *r, ash_error *err)
         rc = ash__user_update(&r->users, &r->id, &change, err);
     if (rc == 0)
         ash__cmd_say(r->cmd, "changed the password of %s@%s", r->id.name, r->id.db);
-    return rc;
+    return rc == 0 ? print_again(r, err) : rc;
 }
 
 static int do_rm(ash_user_run *r, ash_error *err)
@@ -115,12 +175,15 @@ static int do_rm(ash_user_run *r, ash_error *err)
     int rc = ash__user_find(&r->users, &r->id, &doc, err);
     if (rc != 0)
         return rc;
-    bson_destroy(&doc);
-    if (r->cmd->dry_run) {
+    if (r->cmd->dry_run)
         ash__cmd_say(r->cmd, "would remove %s@%s", r->id.name, r->id.db);
-        return 0;
-    }
-    rc = ash__user_drop(&r->users, &r->id, err);
+    else
+        rc = ash__user_drop(&r->users, &r->id, err);
+    if (rc == 0 && r->cmd->json)
+        print_user(r->cmd, ash__doc_from_bson(&doc));
+    bson_destroy(&doc);
+    if (r->cmd->dry_run)
+        return rc;
     if (rc == 0)
         ash__cmd_say(r->cmd, "removed %s@%s", r->id.name, r->id.db);
     if (rc == 0 && ash__users_any(&r->users, &any, err) == 0 && !any)
@@ -188,7 +251,7 @@ static int change_roles(ash_user_run *r, bool grant, ash_error *err)
                      !grant ? "has fewer roles"
                      : news ? "has more roles"
                             : "had all of that already");
-    return rc;
+    return rc == 0 ? print_again(r, err) : rc;
 }
 
 static int do_grant(ash_user_run *r, ash_error *err)
@@ -202,50 +265,6 @@ static int do_revoke(ash_user_run *r, ash_error *err)
 }
 
 /* ---- ls ---- */
-
-static void print_roles(ash_doc user)
-{
-    ash_value roles = ash__doc_get(user, "roles");
-    const char *before = "";
-    if (roles.type != BSON_TYPE_ARRAY)
-        return;
-    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(roles)); ash__doc_iter_next(&it);) {
-        ash_doc role =
-            it.value.type == BSON_TYPE_DOCUMENT ? ash__value_doc(it.value) : ash__doc_empty;
-        char *name = ash__cmd_printable(ash__doc_utf8(role, "role", "?"));
-        char *db = ash__cmd_printable(ash__doc_utf8(role, "db", "?"));
-        printf("%s%s@%s", before, name, db);
-        before = " ";
-        ash__free(name);
-        ash__free(db);
-    }
-}
-
-static void print_user(const ash_cmd *cmd, ash_doc user)
-{
-    if (cmd->json) {
-        ash_builder b = ASH_BUILDER_INIT;
-        bson_t view;
-        ash__builder_begin(&b);
-        /* What signs in is nobody's to see. */
-        for (ash_doc_iter it = ash__doc_iter(user); ash__doc_iter_next(&it);)
-            if (strcmp(it.name, "credentials") != 0)
-                ash__builder_element(&b, &it);
-        ash__builder_end(&b);
-        ash__doc_to_bson(ash__builder_doc(&b), &view);
-        ash__cmd_emit(&view);
-        ash__builder_release(&b);
-        return;
-    }
-    char *name = ash__cmd_printable(ash__doc_utf8(user, "user", "?"));
-    char *db = ash__cmd_printable(ash__doc_utf8(user, "db", "?"));
-    printf("%s@%s\t", name, db);
-    print_roles(user);
-    putchar('\n');
-    ash__cmd_keep_output_error();
-    ash__free(name);
-    ash__free(db);
-}
 
 static int do_ls(ash_user_run *r, ash_error *err)
 {

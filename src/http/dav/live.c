@@ -285,20 +285,18 @@ void ash__dav_facts_read_quota(ash_dav_facts *f)
     bson_destroy(&stats);
 }
 
-/* Of the tightest quota above the folder, which counts what it has and what it may get together; else
- * of the store and its disk. */
+/* Of the tightest quota above the folder, or of who asks, which counts what there is and what may come
+ * together; else of the store and its disk.  How full a folder is that he may not read is not told. */
 void ash__dav_facts_turn_to(ash_dav_facts *f, const ash_tree_entry *e)
 {
     ash_tree_quota q = ASH_TREE_QUOTA_INIT;
     f->used_bytes = f->store_used;
     f->free_bytes = f->store_free;
-    q.max_bytes = q.used_bytes = -1;
     if (!f->has_quotas || !ash_tree_entry_is_folder(e) ||
-        ash_tree_get_quota(f->dav->tree, ash_tree_entry_path(e), NULL, &q, NULL, NULL) != 0 ||
-        q.max_bytes < 0 || q.used_bytes < 0)
+        ash_tree_get_quota(f->dav->tree, ash_tree_entry_path(e), f->op, &q, NULL, NULL) != 0 ||
+        q.available_bytes < 0)
         return;
-    int64_t left = q.used_bytes < q.max_bytes ? q.max_bytes - q.used_bytes : 0;
     f->used_bytes = q.used_bytes;
-    if (f->free_bytes < 0 || left < f->free_bytes)
-        f->free_bytes = left;
+    if (f->free_bytes < 0 || q.available_bytes < f->free_bytes)
+        f->free_bytes = q.available_bytes;
 }

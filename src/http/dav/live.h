@@ -10,10 +10,11 @@
 /* What one request needs to know for all resources that it tells of. */
 typedef struct ash_dav_facts {
     ash_dav *dav;
+    const ash_op *op; /* of who asks; NULL: nobody is asked who he is */
     const ash_dav_lock_set *locks;
     int64_t store_used, store_free; /* bytes, of the store and its disk; -1: not known */
-    bool has_quotas;                /* some of its folders have one */
-    int64_t used_bytes, free_bytes; /* of the folder that is told of; likewise */
+    bool has_quotas;                /* some of its folders or users have one */
+    int64_t used_bytes, free_bytes; /* of the folder that is told of; likewise, or not for him */
 } ash_dav_facts;
 void ash__dav_facts_read_quota(ash_dav_facts *f);
 /* The next resource, for whoever has read quotas. */

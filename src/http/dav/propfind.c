@@ -190,8 +190,8 @@ static int look(finding *f, const ash_op *op, ash_error *err)
         rc = ash_tree_list(f->dav->tree, f->path, NULL, op, &f->listing, err);
     if (rc == 0 && f->top != NULL)
         rc = ash__dav_locks_load(f->dav->locks, &f->locks, err);
-    f->facts =
-        (ash_dav_facts){.dav = f->dav, .locks = &f->locks, .used_bytes = -1, .free_bytes = -1};
+    f->facts = (ash_dav_facts){
+        .dav = f->dav, .op = op, .locks = &f->locks, .used_bytes = -1, .free_bytes = -1};
     if (rc == 0 && wants_quota(f))
         ash__dav_facts_read_quota(&f->facts);
     return rc;

@@ -73,11 +73,10 @@ bool ash__dav_check_room(ash_dav *dav, ash_exchange *x, const char *path,
         return true;
     char *folder =
         slash == path ? ash__strdup("/") : ash__sprintf("%.*s", (int)(slash - path), path);
-    int rc = ash_tree_get_quota(dav->tree, folder, NULL, &q, NULL, NULL);
+    int rc = ash_tree_get_quota(dav->tree, there != NULL ? path : folder, x->op, &q, NULL, NULL);
     ash__free(folder);
     int64_t more = bytes - (there != NULL ? ash_tree_entry_length(there) : 0);
-    if (rc != 0 || q.max_bytes < 0 || q.used_bytes < 0 || more <= 0 ||
-        (q.used_bytes <= q.max_bytes && more <= q.max_bytes - q.used_bytes))
+    if (rc != 0 || q.available_bytes < 0 || more <= 0 || more <= q.available_bytes)
         return true; /* or the commit says what is wrong */
     ash__fail_server(&err, ASH_ENOSPC, ASH_MONGO_LOCATION_QUOTA_EXCEEDED,
                      "over quota: there is no room for %lld bytes more", (long long)more);

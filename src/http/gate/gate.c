@@ -261,10 +261,34 @@ static bool enter_by_cookie(ash_gate *g, ash_exchange *x, ash_coming *c)
         ash__answer_text(x, 403, "a change by cookie says which page it comes from (Origin)");
         return false;
     }
-    int rc = x->is_private ? ash__gate_check_session(g, c, &v, &err) : ASH_ENOTFOUND;
+    int rc = x->is_private ? ash__gate_check_session(g, c, true, &v, &err) : ASH_ENOTFOUND;
     if (rc == ASH_ENOTFOUND)
         return come_in(x, c, ash__visitor_nobody());
     return decide(x, c, rc, v, &err);
+}
+
+static ash_coming *new_coming(ash_gate *g, ash_exchange *x)
+{
+    ash_coming *c = ash__new(ash_coming);
+    c->gate = g;
+    c->x = x;
+    x->visitor = c;
+    x->dismiss = dismiss;
+    return c;
+}
+
+bool ash__gate_recognize(ash_gate *g, ash_exchange *x)
+{
+    ash_error unused = ASH_ERROR_INIT;
+    ash_visitor *v = NULL;
+    if (g == NULL || x->visitor != NULL || !x->is_private || !ash__gate_asks(g) ||
+        ash__head_field(x->head, "Authorization") != NULL || !ash__gate_has_cookie(x))
+        return false;
+    ash_coming *c = new_coming(g, x);
+    if (ash__gate_check_session(g, c, false, &v, &unused) != 0)
+        return false;
+    c->visitor = v;
+    return true;
 }
 
 bool ash__gate_enter(ash_gate *g, ash_exchange *x)
@@ -276,13 +300,8 @@ bool ash__gate_enter(ash_gate *g, ash_exchange *x)
         return ash__gate_pace(c) && (ash__gate_is_stranger(x) || ash__gate_admits_still(g, x));
     if (g == NULL || !ash__gate_asks(g))
         return true;
-    if (c == NULL) {
-        c = ash__new(ash_coming);
-        c->gate = g;
-        c->x = x;
-        x->visitor = c;
-        x->dismiss = dismiss;
-    }
+    if (c == NULL)
+        c = new_coming(g, x);
     const char *field = ash__head_field(x->head, "Authorization");
     if (field != NULL)
         return enter_by_field(g, x, c, field);

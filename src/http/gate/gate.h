@@ -52,6 +52,10 @@ bool ash__gate_asks(ash_gate *gate);
  * false: x is answered (400, 401, 403, 429, 500), or put off. */
 bool ash__gate_enter(ash_gate *gate, ash_exchange *x);
 
+/* Of one that was answered before it could enter, for the audit log: by whose session it came, which
+ * is not in use for that.  false: by nobody's. */
+bool ash__gate_recognize(ash_gate *gate, ash_exchange *x);
+
 /* ---- of an exchange that has entered; may.h has what it may ---- */
 
 /* One who would have to say who it is, and has not. */

@@ -143,7 +143,7 @@ static bool is_same_user(const ash_visitor *a, const ash_visitor *b)
 
 /* The session of one of the cookies.  Of two users' none counts: one was put there by somebody else,
  * to have this one work in another's name. */
-static ash_visitor *find_session(ash_gate *g, const ash_exchange *x,
+static ash_visitor *find_session(ash_gate *g, const ash_exchange *x, bool in_use,
                                  uint8_t digest[ASH_DIGEST_MAX_BYTES])
 {
     char texts[MAX_COOKIES][TEXT_BYTES];
@@ -158,7 +158,7 @@ static ash_visitor *find_session(ash_gate *g, const ash_exchange *x,
         ash_session *s = find(g, one, now);
         if (s != NULL && v == NULL) {
             v = ash__visitor_hold(s->visitor);
-            s->seen_ms = now;
+            s->seen_ms = in_use ? now : s->seen_ms;
             memcpy(digest, one, sizeof one);
         } else if (s != NULL) {
             two = two || !is_same_user(v, s->visitor);
@@ -172,11 +172,12 @@ static ash_visitor *find_session(ash_gate *g, const ash_exchange *x,
     return v;
 }
 
-int ash__gate_check_session(ash_gate *g, ash_coming *c, ash_visitor **out, ash_error *err)
+int ash__gate_check_session(ash_gate *g, ash_coming *c, bool in_use, ash_visitor **out,
+                            ash_error *err)
 {
     uint8_t digest[ASH_DIGEST_MAX_BYTES];
     ash_error what = ASH_ERROR_INIT;
-    ash_visitor *v = find_session(g, c->x, digest);
+    ash_visitor *v = find_session(g, c->x, in_use, digest);
     if (v == NULL)
         return ASH_ENOTFOUND;
     int rc = 0;

@@ -82,6 +82,8 @@ static int32_t code_of(int status)
 {
     if (status == 401 || status == 403)
         return ASH_MONGO_UNAUTHORIZED;
+    if (status == 429)
+        return ASH_MONGO_INGRESS_REQUEST_RATE_LIMIT_EXCEEDED;
     if (status == 507)
         return ASH_MONGO_OUT_OF_DISK_SPACE;
     return status < 400 ? 0 : ASH_MONGO_UNKNOWN_ERROR;
@@ -121,7 +123,7 @@ void ash__gate_tell_request(ash_exchange *x)
     int status = x->status != 0 ? x->status : NO_ANSWER;
     bool is_stranger = ash__gate_is_stranger(x);
     unsigned kind = t->kind;
-    if (status == 403 && !is_stranger && x->visitor != NULL)
+    if ((status == 403 || status == 429) && !is_stranger && x->visitor != NULL)
         kind |= ASH_AUDIT_AUTHENTICATION;
     if (ash__audit_wants(t->gate->audit, kind) && (!is_stranger || status < 400 || t->by_link))
         tell(t, x, kind, status);
@@ -141,8 +143,10 @@ bool ash__trace_begin(ash_gate *g, ash_exchange *x, unsigned kind, const char *p
     if (g == NULL || x->trace != NULL ||
         !ash__audit_wants(g->audit, kind | ASH_AUDIT_AUTHENTICATION))
         return false;
-    /* What a stranger is refused is not told; a link admits by itself. */
-    if (!ash__gate_is_stranger(x) && ash__audit_admit(g->audit, kind, &err) != 0) {
+    /* What a stranger is refused is not told; a link admits by itself.  What is answered already does
+     * not happen. */
+    if (x->status == 0 && !ash__gate_is_stranger(x) &&
+        ash__audit_admit(g->audit, kind, &err) != 0) {
         ash__answer_error(x, &err);
         return true;
     }

@@ -115,9 +115,11 @@ void ash__gate_pace_answer(ash_exchange *x);
 void ash__gate_pace_end(ash_coming *c);
 /* gate.c: as x->decided. */
 void ash__gate_decided(ash_exchange *x);
-/* session.c: who has the exchange's cookie?  ASH_ENOTFOUND: nobody. */
+/* session.c: who has the exchange's cookie?  ASH_ENOTFOUND: nobody.  in_use: the session lasts for
+ * longer by that. */
 bool ash__gate_has_cookie(const ash_exchange *x);
-int ash__gate_check_session(ash_gate *gate, ash_coming *c, ash_visitor **out, ash_error *err);
+int ash__gate_check_session(ash_gate *gate, ash_coming *c, bool in_use, ash_visitor **out,
+                            ash_error *err);
 /* Is the session that let it in still one?  in_use: by a body that came until now, however long that
  * took; not by who just waits for news. */
 bool ash__gate_session_lasts(ash_gate *gate, const ash_coming *c, bool in_use);

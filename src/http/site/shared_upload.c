@@ -96,6 +96,8 @@ static bool open_file(receiving *r, ash_exchange *x, const char *name, const cha
     if (ash__dav_upload_look(&r->upload, r->shared.mount->dav, x, r->path)) {
         r->upload.opts.if_absent = true;
         r->upload.opts.changed_by = r->by;
+        /* The room is lent, as the right to write is. */
+        r->upload.opts.written_by = r->shared.share.by;
         r->upload.opts.content_type = type;
         if (ash__dav_upload_begin(&r->upload, x, x->body_length))
             return true;

@@ -292,6 +292,23 @@ static bool admits(ash_exchange *x)
     return ash__gate_admits_still(s->gate, x);
 }
 
+/* It is answered, or put off.  Who is refused and was known is told of. */
+static bool refuse_at_the_door(ash_site *s, ash_exchange *x, const ash_site_place *place)
+{
+    if (ash__site_refuse_stranger(s, x)) {
+        if (ash__gate_recognize(s->gate, x)) {
+            (void)ash__site_trace(s, x, place);
+            ash__trace_text(x, "origin", ash__head_field(x->head, "Origin"));
+        }
+        return true;
+    }
+    if (ash__gate_enter(s->gate, x))
+        return false;
+    if (x->status == 429)
+        (void)ash__site_trace(s, x, place);
+    return true;
+}
+
 static void begin(ash_exchange *x)
 {
     ash_site *s = x->service;
@@ -300,8 +317,9 @@ static void begin(ash_exchange *x)
     bool reserved = path != NULL && ash__site_is_reserved(path);
     if (reserved)
         place = ash__site_place_of(s, path + strlen(ASH_SITE_RESERVED));
-    if (ash__site_refuse_stranger(s, x) || !ash__gate_enter(s->gate, x) ||
-        ash__site_trace(s, x, reserved ? &place : NULL) || ash__site_refuse_outside(x))
+    const ash_site_place *asked = reserved ? &place : NULL;
+    if (refuse_at_the_door(s, x, asked) || ash__site_trace(s, x, asked) ||
+        ash__site_refuse_outside(x))
         return;
     x->admits = admits;
     if (path == NULL) {

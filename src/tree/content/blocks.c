@@ -7,19 +7,21 @@
 #include <string.h>
 
 /* Bytes of a content that is too long for memory: while one block is filled, a helper cuts the one
- * before, and stores its pieces.  What is left of it, the beginning of a piece, is moved in front of
- * the next one, where there is room for it: pieces are always whole in a block.
+ * before, and the pieces of the one before that are stored (pieces.c).  What is left of a block, the
+ * beginning of a piece, is moved in front of the next one, where there is room for it: pieces are
+ * always whole in a block.
  *
  * The first block is what the writer had gathered until it was full. */
 
-enum { BLOCK_BYTES = 4 * 1024 * 1024 };
+enum { BLOCK_BYTES = 4 * 1024 * 1024, BLOCKS = 3 };
 
 struct ash_blocks {
-    size_t front, room;     /* of a block: for what is left of the one before, and for what comes */
-    uint8_t *memory[2];     /* or NULL; front + room bytes each, but for the first */
-    int filling;            /* that the writer has */
-    bool first;             /* is what memory[0] has still */
-    ash_background *helper; /* or NULL: it is done by whoever fills the next */
+    size_t front, room; /* of a block: for what is left of the one before, and for what comes */
+    uint8_t *memory[BLOCKS]; /* or NULL; front + room bytes each, but for the first */
+    size_t before;           /* bytes of the block that was filled before */
+    int filling;             /* that the writer has */
+    bool first;              /* is what memory[0] has still */
+    ash_background *helper;  /* or NULL: it is done by whoever fills the next */
     /* What the helper has: the writer's thread looks at it only when nothing is under way. */
     ash_content_writer *w;
     const uint8_t *data;
@@ -45,8 +47,9 @@ void ash__blocks_free(ash_blocks *b)
     if (b == NULL)
         return;
     ash__background_free(b->helper);
-    ash__free(b->memory[0]);
-    ash__free(b->memory[1]);
+    ash__pieces_wait(b->w->pieces);
+    for (int i = 0; i < BLOCKS; i++)
+        ash__free(b->memory[i]);
     ash__free(b);
 }
 
@@ -73,23 +76,25 @@ static void take_over(ash_blocks *b, const ash_op *op)
     b->op = *op;
 }
 
-/* The other block is the writer's to fill.  The hasher may be reading what it had before. */
-static int give_other(ash_blocks *b, ash_error *err)
+/* The next block is the writer's to fill.  It is nobody's else: its pieces were stored before the cutter
+ * was through with the one behind it.  The hasher may be reading the two that are under way. */
+static int give_next(ash_blocks *b, ash_error *err)
 {
     ash_content_writer *w = b->w;
-    int other = 1 - b->filling;
-    ash__hasher_drain(w->hasher, w->len);
-    if (b->first && other == 0) {
+    int next = (b->filling + 1) % BLOCKS;
+    ash__hasher_drain(w->hasher, w->len + b->before);
+    b->before = w->len;
+    if (b->first && next == 0) {
         ash__free(b->memory[0]);
         b->memory[0] = NULL;
         b->first = false;
     }
-    if (b->memory[other] == NULL)
-        b->memory[other] = ash__try_alloc_large(b->front + b->room);
-    w->bytes = b->memory[other] != NULL ? b->memory[other] + b->front : NULL;
+    if (b->memory[next] == NULL)
+        b->memory[next] = ash__try_alloc_large(b->front + b->room);
+    w->bytes = b->memory[next] != NULL ? b->memory[next] + b->front : NULL;
     w->len = w->hashed = 0;
-    w->capacity = w->most = b->memory[other] != NULL ? b->room : 0;
-    b->filling = other;
+    w->capacity = w->most = b->memory[next] != NULL ? b->room : 0;
+    b->filling = next;
     return w->bytes != NULL ? 0
                             : ash__fail(err, ASH_ENOMEM, "no memory for a block of %zu bytes",
                                         b->front + b->room);
@@ -109,7 +114,7 @@ int ash__blocks_hand_on(ash_content_writer *w, const ash_op *op, ash_error *err)
         ash__background_run(w->blocks->helper, cut, w->blocks);
     else
         rc = cut(w->blocks, err);
-    return rc == 0 ? give_other(w->blocks, err) : rc;
+    return rc == 0 ? give_next(w->blocks, err) : rc;
 }
 
 int ash__blocks_end(ash_content_writer *w, const ash_op *op, ash_error *err)

@@ -1,66 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tree/content/write.h"
+#include "tree/content/pieces.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "tree/codec/cutter.h"
 #include "tree/content/heal.h"
-#include "tree/content/named.h"
-#include "tree/content/previous.h"
-#include "tree/content/use.h"
 
 #include <string.h>
 
-/* Contents that are too long for memory: pieces, cut off as bytes come, each a content of its own,
- * and a list of them.  Equal pieces are kept once; a new one is a delta against what the version
- * before had at that place.  One that is there is compared with the bytes that came: damage would
- * be acknowledged otherwise, and these bytes heal it.
- *
- * Pieces are stored some at a time, each time in a transaction that nobody else's waits for long.
- * Until the list is there nothing names them but their age: a piece that was there already is
- * marked as counted on, and all are from time to time.
- *
- * The list has two levels where it is very long: behind FLAT_PIECES it lists groups, which list
- * pieces.  A group's name is the digest of its bytes as anybody's. */
-
-enum { FLAT_PIECES = 2048, GROUP_PIECES = 512, BATCH_PIECES = 512, ATTEMPTS = 8 };
-static const size_t BATCH_BYTES = 8 * 1024 * 1024;
+enum { FLAT_PIECES = 2048, GROUP_PIECES = 512, ATTEMPTS = 8 };
 /* The average length of a piece, in the most that memory takes. */
 static const int64_t PIECES_OF_MEMORY = 32;
 /* Of what pieces stand on that are compared. */
 static const size_t COMPARED_BYTES = 16 * 1024 * 1024;
-
-typedef struct piece {
-    ash_content_id id;
-    ash_span bytes; /* in a block */
-    int64_t position;
-    bool exists, planned;
-    bool compared, damaged; /* what is there is these bytes; … is not, and is replaced */
-    ash_plan plan;
-} piece;
-
-struct ash_pieces {
-    ash_cutter cutter;
-    size_t fed;       /* bytes of the piece that has not ended: the cutter has seen them */
-    int64_t position; /* of that piece in the content */
-    ash_form_part *parts;
-    size_t count, capacity;
-    ash_id_set known; /* the ids in `distinct` */
-    int64_t again;    /* bytes of parts that are named before in the list */
-    ash_content_id *distinct;
-    size_t distinct_count, distinct_capacity;
-    ash_form_part *group; /* GROUP_PIECES, or NULL */
-    size_t group_count;
-    ash_digest *group_digest;
-    int64_t renewed_ms;
-    bool in_process;        /* the store is */
-    ash_previous *previous; /* NULL: there is none */
-    ash_fetch fetch;        /* for what is compared */
-    ash_documents chunks;   /* of the batch */
-    piece batch[BATCH_PIECES];
-    size_t batch_count, batch_bytes;
-};
 
 int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
@@ -71,6 +23,9 @@ int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
         avg = 4 * ASH_CUTTER_MIN_BYTES;
     ash__cutter_init(&p->cutter, avg / 4, avg, 4 * avg);
     p->renewed_ms = ash__clock_ms();
+    p->cut = &p->batches[0];
+    p->stored = &p->batches[1];
+    p->storer = ash__background_new();
     w->pieces = p;
     int rc = ash__fetch_init(&p->fetch, w->c, op, err);
     if (rc == 0)
@@ -85,19 +40,21 @@ size_t ash__pieces_longest(const ash_pieces *p)
     return p->cutter.max;
 }
 
-static void clear_batch(ash_pieces *p)
+static void clear_batch(ash_piece_batch *b)
 {
-    for (size_t i = 0; i < p->batch_count; i++)
-        ash__plan_release(&p->batch[i].plan);
-    memset(p->batch, 0, p->batch_count * sizeof p->batch[0]);
-    p->batch_count = p->batch_bytes = 0;
+    for (size_t i = 0; i < b->count; i++)
+        ash__plan_release(&b->pieces[i].plan);
+    memset(b->pieces, 0, b->count * sizeof b->pieces[0]);
+    b->count = b->bytes = 0;
 }
 
 void ash__pieces_free(ash_pieces *p)
 {
     if (p == NULL)
         return;
-    clear_batch(p);
+    ash__background_free(p->storer);
+    clear_batch(&p->batches[0]);
+    clear_batch(&p->batches[1]);
     ash__previous_close(p->previous);
     ash__fetch_release(&p->fetch);
     ash__documents_release(&p->chunks);
@@ -114,7 +71,7 @@ void ash__pieces_free(ash_pieces *p)
 static bool is_repeated(const ash_pieces *p, size_t i)
 {
     for (size_t j = 0; j < i; j++)
-        if (ash__content_id_equal(&p->batch[j].id, &p->batch[i].id))
+        if (ash__content_id_equal(&p->stored->pieces[j].id, &p->stored->pieces[i].id))
             return true;
     return false;
 }
@@ -122,9 +79,9 @@ static bool is_repeated(const ash_pieces *p, size_t i)
 static size_t batch_ids(const ash_pieces *p, bool existing, ash_content_id *ids)
 {
     size_t n = 0;
-    for (size_t i = 0; i < p->batch_count; i++)
-        if ((!existing || p->batch[i].exists) && !is_repeated(p, i))
-            ids[n++] = p->batch[i].id;
+    for (size_t i = 0; i < p->stored->count; i++)
+        if ((!existing || p->stored->pieces[i].exists) && !is_repeated(p, i))
+            ids[n++] = p->stored->pieces[i].id;
     return n;
 }
 
@@ -137,7 +94,7 @@ typedef struct lookup_call {
 static int look_up(ash_transaction *t, void *ctx, ash_error *err)
 {
     lookup_call *call = ctx;
-    ash_content_id ids[BATCH_PIECES];
+    ash_content_id ids[ASH_BATCH_PIECES];
     ash_op op = *call->op;
     op.transaction = t;
     ash__id_set_release(&call->there); /* it may run again */
@@ -154,13 +111,13 @@ static int find_existing(ash_content_writer *w, const ash_op *op, ash_error *err
     lookup_call call = {.w = w, .op = op};
     int rc = p->in_process ? ash_store_transact(w->c->store, look_up, &call, op, err)
                            : look_up(op->transaction, &call, err);
-    for (size_t i = 0; rc == 0 && i < p->batch_count; i++)
-        p->batch[i].exists = ash__id_set_has(&call.there, &p->batch[i].id);
+    for (size_t i = 0; rc == 0 && i < p->stored->count; i++)
+        p->stored->pieces[i].exists = ash__id_set_has(&call.there, &p->stored->pieces[i].id);
     ash__id_set_release(&call.there);
     return rc;
 }
 
-static int compare_piece(ash_pieces *p, piece *one, ash_error *err)
+static int compare_piece(ash_pieces *p, ash_piece *one, ash_error *err)
 {
     ash_error own = ASH_ERROR_INIT;
     ash_blob *there = NULL;
@@ -179,8 +136,8 @@ static int compare_existing(ash_content_writer *w, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < p->batch_count; i++) {
-        piece *one = &p->batch[i];
+    for (size_t i = 0; rc == 0 && i < p->stored->count; i++) {
+        ash_piece *one = &p->stored->pieces[i];
         if (!one->exists || is_repeated(p, i) || ash__id_set_has(&p->known, &one->id))
             continue;
         if (!one->damaged && !one->compared)
@@ -193,7 +150,7 @@ static int compare_existing(ash_content_writer *w, ash_error *err)
 /* ASH_ECONFLICT: one went just now. */
 static int renew_existing(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
-    ash_content_id ids[BATCH_PIECES];
+    ash_content_id ids[ASH_BATCH_PIECES];
     int64_t there = 0;
     size_t n = batch_ids(w->pieces, true, ids);
     if (n == 0)
@@ -204,7 +161,7 @@ static int renew_existing(ash_content_writer *w, const ash_op *op, ash_error *er
     return rc;
 }
 
-static int plan_piece(ash_content_writer *w, piece *one, ash_error *err)
+static int plan_piece(ash_content_writer *w, ash_piece *one, ash_error *err)
 {
     ash_plan *plan = &one->plan;
     ash_span data = one->bytes;
@@ -228,8 +185,8 @@ static int plan_batch(ash_content_writer *w, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < p->batch_count; i++) {
-        piece *one = &p->batch[i];
+    for (size_t i = 0; rc == 0 && i < p->stored->count; i++) {
+        ash_piece *one = &p->stored->pieces[i];
         if (one->exists && p->previous != NULL)
             ash__previous_align(p->previous, &one->id, one->position);
         if (!one->exists && !one->planned && !is_repeated(p, i))
@@ -316,8 +273,8 @@ static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
     batch_call call = {.w = w, .chunks = &p->chunks};
     int rc = ash__contents_ask_time(w->c, err);
     w->upload_date_ms = ash__contents_now_ms(w->c);
-    for (size_t i = 0; i < p->batch_count; i++) {
-        const piece *one = &p->batch[i];
+    for (size_t i = 0; i < p->stored->count; i++) {
+        const ash_piece *one = &p->stored->pieces[i];
         if (one->exists || !one->planned)
             continue;
         bson_t *doc = bson_new();
@@ -336,9 +293,9 @@ static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
 /* A base went: without it. */
 static void forget_plans(ash_pieces *p)
 {
-    for (size_t i = 0; i < p->batch_count; i++) {
-        ash__plan_release(&p->batch[i].plan);
-        p->batch[i].planned = false;
+    for (size_t i = 0; i < p->stored->count; i++) {
+        ash__plan_release(&p->stored->pieces[i].plan);
+        p->stored->pieces[i].planned = false;
     }
     ash__previous_close(p->previous);
     p->previous = NULL;
@@ -435,7 +392,7 @@ static int store_group(ash_content_writer *w, const ash_content_id *id, int64_t 
     return rc;
 }
 
-static int end_group(ash_content_writer *w, const ash_op *op, ash_error *err)
+int ash__pieces_end_list(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     ash_content_id id = {.len = 0};
@@ -454,7 +411,7 @@ static int end_group(ash_content_writer *w, const ash_op *op, ash_error *err)
     return rc;
 }
 
-static int list_piece(ash_content_writer *w, const piece *one, const ash_op *op, ash_error *err)
+static int list_piece(ash_content_writer *w, const ash_piece *one, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     if (p->group == NULL && p->count < FLAT_PIECES)
@@ -465,7 +422,7 @@ static int list_piece(ash_content_writer *w, const piece *one, const ash_op *op,
         p->group_digest = ash__digest_new(w->c->digest);
     ash__digest_add(p->group_digest, one->bytes.data, one->bytes.len);
     p->group[p->group_count++] = (ash_form_part){.id = one->id, .len = (int64_t)one->bytes.len};
-    return p->group_count == GROUP_PIECES ? end_group(w, op, err) : 0;
+    return p->group_count == GROUP_PIECES ? ash__pieces_end_list(w, op, err) : 0;
 }
 
 static int renew_group(ash_content_writer *w, const ash_op *op, ash_error *err)
@@ -491,84 +448,16 @@ static int renew_all(ash_content_writer *w, const ash_op *op, ash_error *err)
     return rc == 0 ? renew_group(w, op, err) : rc;
 }
 
-static int store_batch(ash_content_writer *w, const ash_op *op, ash_error *err)
+int ash__pieces_store(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     int rc = ash__op_check(op, err);
-    if (rc == 0 && p->batch_count > 0)
+    if (rc == 0 && p->stored->count > 0)
         rc = store_pieces(w, op, err);
-    for (size_t i = 0; rc == 0 && i < p->batch_count; i++)
-        rc = list_piece(w, &p->batch[i], op, err);
-    clear_batch(p);
+    for (size_t i = 0; rc == 0 && i < p->stored->count; i++)
+        rc = list_piece(w, &p->stored->pieces[i], op, err);
+    clear_batch(p->stored);
     return rc == 0 ? renew_all(w, op, err) : rc;
-}
-
-/* ---- cutting ---- */
-
-static int add_piece(ash_content_writer *w, ash_span bytes, const ash_op *op, ash_error *err)
-{
-    ash_pieces *p = w->pieces;
-    piece *one = &p->batch[p->batch_count++];
-    ash_digest *digest = ash__digest_new(w->c->digest);
-    one->bytes = bytes;
-    one->position = p->position;
-    ash__digest_add(digest, bytes.data, bytes.len);
-    one->id.len = (uint8_t)ash__digest_finish(digest, one->id.bytes);
-    ash__digest_free(digest);
-    p->position += (int64_t)bytes.len;
-    p->batch_bytes += bytes.len;
-    return p->batch_count == BATCH_PIECES || p->batch_bytes >= BATCH_BYTES ? store_batch(w, op, err)
-                                                                           : 0;
-}
-
-/* Nothing need be durable before the list is. */
-static ash_op soften(const ash_op *op)
-{
-    ash_op soft = *op;
-    soft.durability = ASH_DURABILITY_INTERVAL;
-    return soft;
-}
-
-/* All pieces that end in data; *start: what follows them. */
-static int add_pieces(ash_content_writer *w, ash_span data, size_t *start, const ash_op *op,
-                      ash_error *err)
-{
-    ash_pieces *p = w->pieces;
-    size_t at = p->fed;
-    int rc = 0;
-    *start = 0;
-    while (rc == 0 && at < data.len) {
-        bool ends = false;
-        at += ash__cutter_feed(&p->cutter, data.data + at, data.len - at, &ends);
-        if (!ends)
-            continue;
-        rc = add_piece(w, (ash_span){data.data + *start, at - *start}, op, err);
-        *start = at;
-    }
-    p->fed = data.len - *start;
-    return rc;
-}
-
-int ash__pieces_cut(ash_content_writer *w, ash_span data, size_t *left, const ash_op *op,
-                    ash_error *err)
-{
-    const ash_op soft = soften(op);
-    size_t start = 0;
-    int rc = add_pieces(w, data, &start, &soft, err);
-    *left = data.len - start;
-    return rc == 0 ? store_batch(w, &soft, err) : rc;
-}
-
-int ash__pieces_end(ash_content_writer *w, ash_span data, const ash_op *op, ash_error *err)
-{
-    const ash_op soft = soften(op);
-    size_t start = 0;
-    int rc = add_pieces(w, data, &start, &soft, err);
-    if (rc == 0 && start < data.len)
-        rc = add_piece(w, (ash_span){data.data + start, data.len - start}, &soft, err);
-    if (rc == 0)
-        rc = store_batch(w, &soft, err);
-    return rc == 0 ? end_group(w, &soft, err) : rc;
 }
 
 void ash__pieces_document(const ash_content_writer *w, bson_t *out)

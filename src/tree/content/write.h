@@ -58,7 +58,7 @@ struct ash_content_writer {
     ash_hasher *hasher;
     ash_upload *upload; /* of the whole, or of what is kept of it; or NULL */
     ash_blocks *blocks; /* or NULL */
-    /* With blocks these are their helper's, but for what comes after their end. */
+    /* With blocks these are their helpers', but for what comes after their end. */
     ash_pieces *pieces; /* or NULL */
     ash_zstd *zstd;
     unsigned random_in_a_row; /* pieces that no tenth could be saved of */
@@ -123,10 +123,14 @@ void ash__blocks_free(ash_blocks *b); /* waits; NULL is fine */
 
 int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err);
 size_t ash__pieces_longest(const ash_pieces *p);
-/* Stores the pieces that end in data; the *left bytes at its end belong to the next, and are to be
- * the beginning of what is given then.  On any thread, one at a time. */
+/* Cuts the pieces that end in data; the *left bytes at its end belong to the next, and are to be the
+ * beginning of what is given then.  They are stored beside the caller where there can be a thread: data
+ * has to stay as it is until the next call of these three returns, or of ash__pieces_wait().  An error
+ * may be that of pieces of calls before.  On any thread, one at a time. */
 int ash__pieces_cut(ash_content_writer *w, ash_span data, size_t *left, const ash_op *op,
                     ash_error *err);
+/* Until nobody reads what was given, whether it could be stored or not. */
+void ash__pieces_wait(ash_pieces *p);
 /* All that is left. */
 int ash__pieces_end(ash_content_writer *w, ash_span data, const ash_op *op, ash_error *err);
 /* The document of the whole, which lists them. */

@@ -3,6 +3,7 @@
 
 #include "audit/audit.h"
 #include "user/tokens.h"
+#include "user/usage.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -249,6 +250,45 @@ static void test_users_and_what_they_are_refused(void **state)
     ash__free(text);
 }
 
+/* Refused before it comes to what it asks for: by limits, and as another site's page wants it. */
+static void test_who_is_refused_at_the_door(void **state)
+{
+    static const char form[] = "Content-Type: application/x-www-form-urlencoded\n"
+                               "Sec-Fetch-Site: same-origin\n";
+    hosted *h = *state;
+    hosted_add_user(h, "ann", "chalk", WRITES);
+    visit *v = hosted_ask(h, "POST /.ashlar/login", form, "name=ann&password=chalk");
+    const char *set = visit_field(v, "Set-Cookie");
+    assert_non_null(set);
+    char *cookie = ash__sprintf("Cookie: %.*s\n", (int)strcspn(set, ";"), set);
+    char *foreign = ash__sprintf("%sOrigin: http://localhost:9090\n", cookie);
+    visit_free(v);
+    hosted_expect(h, "PUT /work/b", foreign, "b", 403);
+    /* Of nobody's it is not told. */
+    for (int i = 0; i < 20; i++)
+        hosted_expect(h, "PUT /work/b", "Origin: http://localhost:9090\n", "b", 403);
+    ash_user_id id = {&ash__user_kind, "ann", "admin"};
+    ash_limits limits = {.bytes = 1000};
+    assert_ok(ash__user_set_limits(&h->users, &id, &limits, &h->f->err), &h->f->err);
+    ash__users_changed();
+    v = hosted_ask_as(h, "ann:chalk", "GET /work/a", NULL, NULL);
+    v->x.received_bytes = 30000;
+    visit_free(v);
+    hosted_expect_as(h, "ann:chalk", "GET /work/a", NULL, 429);
+    char *text = lines();
+    expect_count(text,
+                 "\"user\" : \"ann\"|\"PUT\", \"path\" : \"/work/b\", \"origin\" : "
+                 "\"http://localhost:9090\", \"status\" : 403|\"result\" : 13",
+                 1);
+    expect_count(text, "\"PUT\"", 1);
+    expect_count(text, "\"user\" : \"ann\"|\"GET\"|\"status\" : 429|\"result\" : 462", 1);
+    assert_null(strstr(text, "chalk"));
+    assert_null(strstr(text, strchr(cookie, '=') + 1));
+    ash__free(cookie);
+    ash__free(foreign);
+    ash__free(text);
+}
+
 static void test_only_what_was_chosen(void **state)
 {
     hosted *h = *state;
@@ -299,6 +339,7 @@ int main(void)
         TOLD(test_links_are_told_by_their_ids),
         TOLD(test_uploads_have_their_files_paths),
         TOLD(test_users_and_what_they_are_refused),
+        TOLD(test_who_is_refused_at_the_door),
         cmocka_unit_test_setup_teardown(test_only_what_was_chosen, setup_usual, teardown),
         TOLD(test_lines_are_bounded),
         TOLD(test_what_was_cut_off_is_told),

@@ -312,6 +312,53 @@ static void test_tree_generations_import__into_a_quota(void **state)
     ash__free(data);
 }
 
+static void put_by(fixture *f, const char *user, const char *path, size_t len)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    uint8_t *data = support_bytes(len, (uint32_t)len);
+    o.changed_by = user;
+    assert_ok(support_try_put(f, path, data, len, &o, NULL), &f->err);
+    ash__free(data);
+}
+
+static bool take_used(void *ctx, const char *user, const ash_tree_quota *q)
+{
+    (void)user;
+    *(int64_t *)ctx = q->used_bytes;
+    return true;
+}
+
+static void expect_used(import_target *t, const char *user, int64_t bytes)
+{
+    int64_t used = -2;
+    assert_ok(ash_tree_user_quotas(t->view.tree, user, NULL, take_used, &used, &t->view.err),
+              &t->view.err);
+    assert_int_equal(used, bytes);
+}
+
+/* What comes is whose it was, and what it replaces frees who had it here. */
+static void test_tree_generations_import__into_quotas_of_users(void **state)
+{
+    fixture *f = *state;
+    import_target t;
+    put_by(f, "ann", "x", 300);
+    put_by(f, "ann", "y", 50);
+    support_move(f, "y", "z"); /* hers, though nobody knows who moved it */
+    import_open(f, &t);
+    assert_ok(ash_tree_set_user_quota(t.view.tree, "ann", 349, NULL, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_user_quota(t.view.tree, "ben", 500, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(import_run(f, &t, NULL), ASH_ENOSPC);
+    assert_ok(ash_tree_set_user_quota(t.view.tree, "ann", 350, NULL, NULL, &f->err), &f->err);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    expect_used(&t, "ann", 350);
+    put_by(f, "ben", "x", 400);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    expect_used(&t, "ann", 50);
+    expect_used(&t, "ben", 400);
+    old_expect_findings(&t.view, t.view.tree, "");
+    import_close(&t);
+}
+
 int main(void)
 {
 #define T(name)                                                                                    \
@@ -328,6 +375,7 @@ int main(void)
         T(refusals),
         T(many),
         T(into_a_quota),
+        T(into_quotas_of_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,12 +38,21 @@ static void full_path(const worker *w, const char *path, char out[PATH_BYTES + 1
     snprintf(out, PATH_BYTES + 16, "%s%s%s", w->top, path[0] != '\0' ? "/" : "", path);
 }
 
-static int put(worker *w, const char *path, int content)
+/* Nobody, one without a quota, and those who may have one; each writer has his own, as he has a folder. */
+enum { PEOPLE = 4, WITH_QUOTA = 2 };
+
+static const char *person(const worker *w, int number, char out[32])
+{
+    snprintf(out, 32, "%s-%d", w->top + 1, number);
+    return number == PEOPLE - 1 ? NULL : out;
+}
+
+static int put(worker *w, const char *path, int content, const ash_tree_change_options *o)
 {
     ash_tree_writer *writer = NULL;
     size_t len;
     uint8_t *data = bytes_of(content, &len);
-    int rc = ash_tree_open_writer(w->tree, path, NULL, NULL, &writer, &w->err);
+    int rc = ash_tree_open_writer(w->tree, path, o, NULL, &writer, &w->err);
     if (rc == 0)
         rc = ash_tree_writer_write(writer, data, len, &w->err);
     if (rc == 0)
@@ -71,15 +80,17 @@ static int undelete(worker *w, const step *s, const char *to, const ash_tree_cha
 static int perform(worker *w, const step *s)
 {
     char path[PATH_BYTES + 16], to[PATH_BYTES + 16];
+    char who[32];
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_when when = ASH_TREE_WHEN_INIT;
     o.replace = s->replace;
     o.recursive = true;
+    o.changed_by = person(w, (int)(w->steps * 7 / 3 % PEOPLE), who);
     full_path(w, s->path, path);
     full_path(w, s->to, to);
     switch (s->kind) {
     case STEP_PUT:
-        return put(w, path, s->content);
+        return put(w, path, s->content, &o);
     case STEP_FOLDER:
         return ash_tree_make_folder(w->tree, path, &o, NULL, NULL, &w->err);
     case STEP_MOVE:
@@ -92,7 +103,7 @@ static int perform(worker *w, const step *s)
     case STEP_UNDELETE:
         return undelete(w, s, to, &o);
     case STEP_RESTORE:
-        return ash_tree_restore(w->tree, path, s->number, NULL, NULL, NULL, &w->err);
+        return ash_tree_restore(w->tree, path, s->number, &o, NULL, NULL, &w->err);
     case STEP_FORGET:
         return ash_tree_forget(w->tree, path, s->number, NULL, NULL, &w->err);
     }
@@ -121,6 +132,37 @@ static int want_quota(worker *w, const char *path)
         rc = ash_tree_set_quota(w->tree, path, ENOUGH, NULL, NULL, &w->err);
     ash_tree_string_free(from);
     return rc;
+}
+
+static bool note_that_there_is(void *ctx, const char *user, const ash_tree_quota *q)
+{
+    (void)user, (void)q;
+    *(bool *)ctx = true;
+    return true;
+}
+
+static int want_user_quota(worker *w, const char *user)
+{
+    bool there = false;
+    int rc = ash_tree_user_quotas(w->tree, user, NULL, note_that_there_is, &there, &w->err);
+    if (rc == 0 && !there)
+        rc = ash_tree_set_user_quota(w->tree, user, ENOUGH, NULL, NULL, &w->err);
+    return rc;
+}
+
+/* Of one of those who may have one; or none any more. */
+static bool change_user_quota(worker *w)
+{
+    char name[32];
+    if (w->steps % QUOTA_EVERY != 3)
+        return true;
+    const char *user = person(w, (int)(w->steps / QUOTA_EVERY % WITH_QUOTA), name);
+    int rc = w->steps / QUOTA_EVERY % 5 == 0
+                 ? ash_tree_set_user_quota(w->tree, user, -1, NULL, NULL, &w->err)
+                 : want_user_quota(w, user);
+    if (rc != 0)
+        printf("# quota of %s: %d %s\n", user, rc, w->err.text);
+    return rc == 0;
 }
 
 /* On what the step left at one of its paths, where that is a folder; or none there any more. */
@@ -158,7 +200,7 @@ bool work_step(worker *w, const step *s)
     bool refused = rc == ASH_ENOTFOUND || rc == ASH_EEXISTS || rc == ASH_EINVAL ||
                    rc == ASH_ENOREVISION || (rc == ASH_ESTATE && s->kind == STEP_FORGET);
     if (want ? rc == 0 : refused)
-        return change_quota(w, s);
+        return change_quota(w, s) && change_user_quota(w);
     printf("# %s: step %d, %s %s to %s (content %d, at %d, node %d, version %d): %d %s, not %s\n",
            w->top, w->m.step - 1, names[s->kind], s->path, s->to, s->content, s->at, s->node,
            s->number, rc, rc != 0 ? w->err.text : "", want ? "done" : "refused");
