@@ -3,6 +3,7 @@
  * Contents are not touched: once no document names one, collection takes it. */
 #include "tree/history.h"
 
+#include "base/mem.h"
 #include "tree/acl.h"
 #include "tree/change.h"
 
@@ -114,6 +115,8 @@ static int forget(ash_tree_commit *c, void *ctx, ash_error *err)
                        e->path);
     if (rc == 0)
         rc = find_newest(c, e, &newest, err);
+    if (rc == 0 && newest->path == NULL) /* for what is said of it */
+        newest->path = ash__strdup(e->path);
     if (rc == 0)
         rc = ash__commit_conditions(c, newest, err);
     if (rc == 0)

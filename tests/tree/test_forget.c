@@ -93,6 +93,7 @@ static void test_tree_forget__what_is_not_to_be_forgotten(void **state)
     assert_int_equal(forget(f, "a", 2), ASH_ESTATE);
     o.if_version = 2;
     assert_int_equal(ash_tree_forget(f->tree, "a", 1, &o, NULL, &f->err), ASH_ECONFLICT);
+    assert_string_equal(f->err.text, "/a has version 3 by now, not 2");
     support_expect_history(f, "a", "3 2 1");
     o.if_version = 3;
     assert_ok(ash_tree_forget(f->tree, "a", 1, &o, NULL, &f->err), &f->err);
