@@ -170,7 +170,7 @@ case_upload_of_so_much() {
     says 201 -T "$scratch/empty" "$http$link/3"
     says 413 -T "$scratch/empty" "$http$link/4"
     a share ls >"$scratch/out"
-    grep -q ' 2 files, 3 bytes came$' "$scratch/out"
+    grep -q ' 2 of 2 files, 3 of 5 bytes came$' "$scratch/out"
     link=$(a -q share --upload --max none --max-files none /d)
     says 201 -T "$scratch/six" "$http$link/six"
     stop_server

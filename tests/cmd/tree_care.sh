@@ -325,6 +325,16 @@ case_access_lists() {
     grep -q '^read   yes$' "$scratch/out"
     grep -q '^write  no: ' "$scratch/out"
     t --json acl --effective user:mia | grep -q '"path" : "/", "user" : "mia", "read" : true, "write" : true'
+    # Roles that do not reach the tree, and one that there is not.
+    printf 'pencil\n' | "$ASHLAR" -s "$store" user add ole --role read@test
+    printf 'pencil\n' | "$ASHLAR" -s "$store" user add una --role readWrite 2>"$scratch/err"
+    grep -q 'readWrite@admin reaches the database admin alone.* --role readWrite@test' "$scratch/err"
+    t --json acl --effective user:ole | grep -q '"read" : true, "write" : false, "open" : true'
+    t acl --effective user:una >"$scratch/out"
+    grep -q '^read   no: no role .*--role read@test' "$scratch/out"
+    grep -q '^write  no: no role .*--role readWrite@test' "$scratch/out"
+    t acl --effective olle 2>"$scratch/err" >"$scratch/out"
+    grep -q 'there is no role olle' "$scratch/err"
     expect_status 2 t acl --inherit --read x d
     expect_status 4 t acl nothing
 }

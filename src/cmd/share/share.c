@@ -83,6 +83,15 @@ static void print_json(const ash_share *share, const char *path, const char *url
     bson_destroy(&out);
 }
 
+/* "2 of 10 files"; what has no bound has no "of". */
+static void print_used(int64_t used, int64_t max, const char *what)
+{
+    if (max > 0)
+        printf("%lld of %lld %s", (long long)used, (long long)max, what);
+    else
+        printf("%lld %s", (long long)used, what);
+}
+
 static void print_share(const ash_share *share, const char *path)
 {
     char id[25];
@@ -96,9 +105,12 @@ static void print_share(const ash_share *share, const char *path)
         print_date("until", share->expires_ms);
     else
         printf("  for ever");
-    if (share->upload)
-        printf("  %lld files, %lld bytes came", (long long)share->used_files,
-               (long long)share->used_bytes);
+    if (share->upload) {
+        fputs("  ", stdout);
+        print_used(share->used_files, share->max_files, "files");
+        fputs(", ", stdout);
+        print_used(share->used_bytes, share->max_bytes, "bytes came");
+    }
     putchar('\n');
     ash__free(root);
     ash__free(shown);

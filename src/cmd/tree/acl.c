@@ -143,6 +143,8 @@ typedef struct somebody {
     ash_principal who;
     char *user, *db;
     bson_t roles;
+    bool is_user;
+    ash_privileges privileges; /* of a user */
 } somebody;
 
 static void become_role(somebody *s, ash_store *store, const char *role)
@@ -159,8 +161,8 @@ static int become_user(somebody *s, ash_store *store, const char *text, ash_erro
 {
     const char *at = strrchr(text, '@');
     ash_users users;
-    ash_privileges unused = ASH_PRIVILEGES_INIT;
     bson_t doc;
+    s->is_user = true;
     s->user = at != NULL ? ash__strndup(text, (size_t)(at - text)) : ash__strdup(text);
     s->db = ash__strdup(at != NULL ? at + 1 : "admin");
     ash_user_id id = {&ash__user_kind, s->user, s->db};
@@ -170,10 +172,9 @@ static int become_user(somebody *s, ash_store *store, const char *text, ash_erro
     rc = ash__user_find(&users, &id, &doc, err);
     if (rc == 0) {
         bson_destroy(&s->roles);
-        rc = ash__user_near_roles(&users, ash__doc_from_bson(&doc), &unused, &s->roles, err);
+        rc = ash__user_near_roles(&users, ash__doc_from_bson(&doc), &s->privileges, &s->roles, err);
         bson_destroy(&doc);
     }
-    ash__privileges_release(&unused);
     ash__users_release(&users);
     return rc;
 }
@@ -198,15 +199,45 @@ static void somebody_release(somebody *s)
     ash__free(s->user);
     ash__free(s->db);
     bson_destroy(&s->roles);
+    ash__privileges_release(&s->privileges);
 }
 
-static int show_rights(ash_cmd_tree_run *r, const char *path, const ash_principal *who,
-                       bson_t *object, ash_error *err)
+/* Lists take from what roles give.  By HTTP a user's have to reach all that a tree is made of. */
+static bool roles_reach(const ash_cmd_tree_run *r, const somebody *s, unsigned right)
+{
+    const char *named = r->args->values[ASH_CMD_TREE_COLLECTION];
+    const char *files = named != NULL ? named : "v7files";
+    char *past = ash__sprintf("%s.vermongo", files);
+    const char *const all[] = {files, past, "v7.fs.files", "v7.fs.chunks"};
+    const ash_actions looks = ASH_CAN(FIND);
+    const ash_actions changes = looks | ASH_CAN(INSERT) | ASH_CAN(UPDATE) | ASH_CAN(REMOVE);
+    bool reach = true;
+    for (size_t i = 0; s->is_user && i < ASH_ARRAY_LEN(all); i++)
+        reach = reach && ash__privileges_allow(&s->privileges, ash_store_default_db(r->store),
+                                               all[i], right == ASH_TREE_WRITE ? changes : looks);
+    ash__free(past);
+    return reach;
+}
+
+static int ask(const ash_cmd_tree_run *r, const char *path, const somebody *s, unsigned right,
+               ash_error *err)
+{
+    if (!roles_reach(r, s, right))
+        return ash__fail(err, ASH_EACCES,
+                         "no role of this user lets it %s the tree (user grant %s --role %s@%s)",
+                         right == ASH_TREE_WRITE ? "change" : "read", s->user,
+                         right == ASH_TREE_WRITE ? "readWrite" : "read",
+                         ash_store_default_db(r->store));
+    return ash_tree_allows(r->tree, path, &s->who, right, &r->op, err);
+}
+
+static int show_rights(ash_cmd_tree_run *r, const char *path, const somebody *s, bson_t *object,
+                       ash_error *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < ASH_ARRAY_LEN(rights); i++) {
         ash_error refused = ASH_ERROR_INIT;
-        rc = ash_tree_allows(r->tree, path, who, rights[i].right, &r->op, &refused);
+        rc = ask(r, path, s, rights[i].right, &refused);
         bool may = rc == 0;
         if (rc == ASH_EACCES)
             rc = 0;
@@ -229,7 +260,9 @@ static int show_effective(ash_cmd_tree_run *r, const char *path, const char *tex
     BSON_APPEND_UTF8(&object, strncmp(text, "user:", 5) == 0 ? "user" : "role",
                      strncmp(text, "user:", 5) == 0 ? text + 5 : text);
     if (rc == 0)
-        rc = show_rights(r, path, &s.who, &object, err);
+        rc = show_rights(r, path, &s, &object, err);
+    if (rc == 0 && !s.is_user)
+        ash__cmd_tree_check_names(r, text);
     if (rc == 0 && r->cmd->json)
         ash__cmd_emit(&object);
     bson_destroy(&object);

@@ -54,6 +54,22 @@ static int read_roles(const ash_user_run *r, ash_builder *b, ash_error *err)
     return 0;
 }
 
+/* "--role read" for a user of admin is read@admin: mostly the files' database was meant. */
+static void warn_of_admin(const ash_user_run *r, ash_doc roles)
+{
+    const char *files = ash_store_default_db(r->users.store);
+    for (ash_doc_iter it = ash__doc_iter(roles); ash__doc_iter_next(&it);) {
+        const char *name = ash__doc_utf8(ash__value_doc(it.value), "role", "");
+        bool on_data = strcmp(name, "read") == 0 || strcmp(name, "readWrite") == 0;
+        if (on_data && strcmp(files, "admin") != 0 &&
+            strcmp(ash__doc_utf8(ash__value_doc(it.value), "db", ""), "admin") == 0)
+            ash__cmd_warn(r->cmd,
+                          "%s@admin reaches the database admin alone; trees, buckets and "
+                          "collections are mostly in %s: --role %s@%s",
+                          name, files, name, files);
+    }
+}
+
 /* ---- printing ---- */
 
 static void print_roles(ash_doc user)
@@ -143,6 +159,8 @@ static int do_add(ash_user_run *r, ash_error *err)
         rc = ash__user_create(&r->users, &r->id, &change, err);
     }
     bool has_roles = rc == 0 && !ash__doc_is_empty(list);
+    if (has_roles)
+        warn_of_admin(r, list);
     ash__builder_release(&roles);
     if (rc == 0)
         ash__cmd_say(r->cmd, "added %s@%s%s", r->id.name, r->id.db,
@@ -232,6 +250,8 @@ static int change_roles(ash_user_run *r, bool grant, ash_error *err)
         rc = check_roles(r, ash__builder_doc(&roles), grant, &news, err);
     if (rc == 0)
         rc = ash__user_grant(&r->users, &r->id, ash__builder_doc(&roles), grant, err);
+    if (rc == 0 && grant)
+        warn_of_admin(r, ash__builder_doc(&roles));
     ash__builder_release(&roles);
     if (rc == 0)
         ash__cmd_say(r->cmd, "%s@%s %s", r->id.name, r->id.db,
