@@ -465,7 +465,7 @@ static void test_net_host__newcomers_wait_for_who_is_there(void **state)
     echoing s;
     (void)state;
     usual_turn_ns = ash__thread_turn_ns();
-    if (usual_turn_ns == 0)
+    if (usual_turn_ns == 0 || getpriority(PRIO_PROCESS, 0) > 0)
         skip();
     assert_int_equal(start(&s, &staying_face, (ash_host_options){0}), 0);
     int a = connect_to(&s);
