@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-DOCUMENTS = ["docs/CONFORMANCE.md", "docs/LOCKS.md", "docs/TREES.md"]
+DOCUMENTS = ["SECURITY.md", "docs/CONFORMANCE.md", "docs/LOCKS.md", "docs/TREES.md"]
 NAMED = re.compile(r"`(test_\w+\*?|case_\w+|[\w-]+\.json)`")
 
 
@@ -23,12 +23,14 @@ def source_text(root):
     for folder, _, names in os.walk(os.path.join(root, "tests")):
         for name in names:
             files.add(name)
-            if not name.endswith((".c", ".sh")):
+            if not name.endswith((".c", ".sh", ".py")):
                 continue
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 text = file.read()
             if name.endswith(".sh"):
                 defined |= set(re.findall(r"^(case_\w+)\(\)", text, re.M))
+            elif name.endswith(".py"):
+                defined |= set(re.findall(r"^def (case_\w+)\(", text, re.M))
             else:
                 # Defined, and in a list: one that nobody runs shows nothing.
                 functions = set(re.findall(r"^static void (test_\w+)\(", text, re.M))
