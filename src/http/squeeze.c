@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/squeeze.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 
 #include <string.h>

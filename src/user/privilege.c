@@ -9,6 +9,9 @@
 
 _Static_assert(ASH_ACTIONS <= 64, "a set of actions is 64 bits");
 
+const char *const ash__tree_collections[ASH_TREE_COLLECTIONS] = {"v7files", "v7files.vermongo",
+                                                                 "v7.fs.files", "v7.fs.chunks"};
+
 const char *ash__action_name(int action)
 {
     static const char *const names[] = {

@@ -28,6 +28,13 @@ typedef uint64_t ash_actions; /* a set: a sum of ASH_CAN(…) */
 
 const char *ash__action_name(int action); /* "find" */
 
+/* What who looks at a tree by a server, or changes it, needs on each collection that it is made of, in
+ * the store's default database. */
+enum { ASH_TREE_COLLECTIONS = 4 };
+extern const char *const ash__tree_collections[ASH_TREE_COLLECTIONS];
+#define ASH_CAN_LOOK   ASH_CAN(FIND)
+#define ASH_CAN_CHANGE (ASH_CAN_LOOK | ASH_CAN(INSERT) | ASH_CAN(UPDATE) | ASH_CAN(REMOVE))
+
 typedef enum ash_resource_kind {
     ASH_RESOURCE_NAMESPACE,
     ASH_RESOURCE_CLUSTER,

@@ -205,17 +205,12 @@ static void somebody_release(somebody *s)
 /* Lists take from what roles give.  By HTTP a user's have to reach all that a tree is made of. */
 static bool roles_reach(const ash_cmd_tree_run *r, const somebody *s, unsigned right)
 {
-    const char *named = r->args->values[ASH_CMD_TREE_COLLECTION];
-    const char *files = named != NULL ? named : "v7files";
-    char *past = ash__sprintf("%s.vermongo", files);
-    const char *const all[] = {files, past, "v7.fs.files", "v7.fs.chunks"};
-    const ash_actions looks = ASH_CAN(FIND);
-    const ash_actions changes = looks | ASH_CAN(INSERT) | ASH_CAN(UPDATE) | ASH_CAN(REMOVE);
     bool reach = true;
-    for (size_t i = 0; s->is_user && i < ASH_ARRAY_LEN(all); i++)
-        reach = reach && ash__privileges_allow(&s->privileges, ash_store_default_db(r->store),
-                                               all[i], right == ASH_TREE_WRITE ? changes : looks);
-    ash__free(past);
+    for (size_t i = 0; s->is_user && i < ASH_TREE_COLLECTIONS; i++)
+        reach =
+            reach && ash__privileges_allow(&s->privileges, ash_store_default_db(r->store),
+                                           ash__tree_collections[i],
+                                           right == ASH_TREE_WRITE ? ASH_CAN_CHANGE : ASH_CAN_LOOK);
     return reach;
 }
 

@@ -15,7 +15,7 @@
     {                                                                                              \
         0, "collection", "NAME", "of files and folders (default: v7files)"                         \
     }
-enum { ASH_CMD_TREE_COLLECTION = 1, ASH_CMD_TREE_FIRST_OPTION };
+enum { ASH_CMD_TREE_FIRST_OPTION = 2 };
 /* For those that have them; they are found by their names. */
 #define ASH_CMD_TREE_AT_OPTION                                                                     \
     {                                                                                              \

@@ -8,14 +8,10 @@
 
 #include <string.h>
 
-/* What a tree is made of, in the store's default database. */
-static const char *const tree_collections[] = {"v7files", "v7files.vermongo", "v7.fs.files",
-                                               "v7.fs.chunks"};
-
 static bool may_all(const ash_site *s, const ash_exchange *x, ash_actions actions)
 {
-    for (size_t i = 0; i < ASH_ARRAY_LEN(tree_collections); i++)
-        if (!ash__gate_may(x, ash_store_default_db(s->store), tree_collections[i], actions))
+    for (size_t i = 0; i < ASH_TREE_COLLECTIONS; i++)
+        if (!ash__gate_may(x, ash_store_default_db(s->store), ash__tree_collections[i], actions))
             return false;
     return true;
 }
@@ -82,8 +78,7 @@ static bool may_share(const ash_site *s, const ash_exchange *x, ash_actions acti
 
 bool ash__site_may(const ash_site *s, const ash_exchange *x, ash_site_need need)
 {
-    const ash_actions looks = ASH_CAN(FIND);
-    const ash_actions changes = looks | ASH_CAN(INSERT) | ASH_CAN(UPDATE) | ASH_CAN(REMOVE);
+    const ash_actions looks = ASH_CAN_LOOK, changes = ASH_CAN_CHANGE;
     switch (need) {
     case ASH_SITE_NEEDS_NOTHING:
         return true;

@@ -36,8 +36,8 @@ static int setup_of(void **state, unsigned kinds)
     if (hosted_setup(state) != 0)
         return -1;
     hosted *h = *state;
-    support_folder(h->f, "work");
-    support_put_text(h->f, "work/a", "a");
+    support_folder(h->f, "team");
+    support_put_text(h->f, "team/a", "a");
     return 0;
 }
 
@@ -107,9 +107,9 @@ static void expect_count(const char *text, const char *wanted, int count)
 static void test_files_and_folders(void **state)
 {
     hosted *h = *state;
-    hosted_expect(h, "PUT /work/b?x=chalk", NULL, "chalk", 201);
+    hosted_expect(h, "PUT /team/b?x=chalk", NULL, "chalk", 201);
     hosted_expect(h, "MKCOL /new", NULL, NULL, 201);
-    hosted_expect(h, "MOVE /work/b", "Destination: /new/b\n", NULL, 201);
+    hosted_expect(h, "MOVE /team/b", "Destination: /new/b\n", NULL, 201);
     hosted_expect(h, "GET /new/b", NULL, NULL, 200);
     hosted_expect(h, "GET /none", NULL, NULL, 404);
     hosted_expect(h, "PROPFIND /new", "Depth: 1\n", NULL, 207);
@@ -120,9 +120,9 @@ static void test_files_and_folders(void **state)
     char *text = lines();
     expect_count(text, "\"atype\" : \"authCheck\"|\"users\" : [  ]|\"port\" : 4711", 7);
     expect_count(
-        text, "\"command\" : \"PUT\", \"path\" : \"/work/b\", \"status\" : 201|\"result\" : 0", 1);
+        text, "\"command\" : \"PUT\", \"path\" : \"/team/b\", \"status\" : 201|\"result\" : 0", 1);
     expect_count(text, "\"command\" : \"MKCOL\", \"path\" : \"/new\"", 1);
-    expect_count(text, "\"MOVE\", \"path\" : \"/work/b\", \"to\" : \"/new/b\", \"status\" : 201",
+    expect_count(text, "\"MOVE\", \"path\" : \"/team/b\", \"to\" : \"/new/b\", \"status\" : 201",
                  1);
     expect_count(text, "\"GET\", \"path\" : \"/none\", \"status\" : 404|\"result\" : 8", 1);
     expect_count(text, "PROPFIND", 1);
@@ -135,17 +135,17 @@ static void test_files_and_folders(void **state)
 static void test_calls(void **state)
 {
     hosted *h = *state;
-    bson_destroy(hosted_call(h, "list?path=/work", NULL, 200));
-    bson_destroy(hosted_call(h, "move", "{\"path\": \"/work/a\", \"to\": \"/work/b\"}", 200));
-    bson_destroy(hosted_call(h, "tag", "{\"path\": \"/work/b\", \"tag\": \"good\"}", 200));
+    bson_destroy(hosted_call(h, "list?path=/team", NULL, 200));
+    bson_destroy(hosted_call(h, "move", "{\"path\": \"/team/a\", \"to\": \"/team/b\"}", 200));
+    bson_destroy(hosted_call(h, "tag", "{\"path\": \"/team/b\", \"tag\": \"good\"}", 200));
     bson_destroy(hosted_call(h, "delete", "{\"path\": \"/none\"}", 404));
-    support_put_text(h->f, "work/b", "b");
-    bson_destroy(hosted_call(h, "forget", "{\"path\": \"/work/b\", \"version\": 2}", 409));
+    support_put_text(h->f, "team/b", "b");
+    bson_destroy(hosted_call(h, "forget", "{\"path\": \"/team/b\", \"version\": 2}", 409));
     char *text = lines();
-    expect_count(text, "\"tree/forget\", \"path\" : \"/work/b\", \"version\" : \"2\"", 1);
-    expect_count(text, "\"command\" : \"tree/list\", \"path\" : \"/work\", \"status\" : 200", 1);
-    expect_count(text, "\"tree/move\", \"path\" : \"/work/a\", \"to\" : \"/work/b\"", 1);
-    expect_count(text, "\"tree/tag\", \"path\" : \"/work/b\", \"tag\" : \"good\"", 1);
+    expect_count(text, "\"tree/forget\", \"path\" : \"/team/b\", \"version\" : \"2\"", 1);
+    expect_count(text, "\"command\" : \"tree/list\", \"path\" : \"/team\", \"status\" : 200", 1);
+    expect_count(text, "\"tree/move\", \"path\" : \"/team/a\", \"to\" : \"/team/b\"", 1);
+    expect_count(text, "\"tree/tag\", \"path\" : \"/team/b\", \"tag\" : \"good\"", 1);
     expect_count(text, "\"tree/delete\", \"path\" : \"/none\", \"status\" : 404|\"result\" : 8", 1);
     ash__free(text);
 }
@@ -153,7 +153,7 @@ static void test_calls(void **state)
 static void test_links_are_told_by_their_ids(void **state)
 {
     hosted *h = *state;
-    bson_t *made = hosted_call(h, "share", "{\"path\": \"/work\"}", 200);
+    bson_t *made = hosted_call(h, "share", "{\"path\": \"/team\"}", 200);
     char *id = ash__strdup(hosted_member(made, "id")),
          *url = ash__strdup(hosted_member(made, "url"));
     const char *token = strrchr(url, '/') + 1;
@@ -175,7 +175,7 @@ static void test_links_are_told_by_their_ids(void **state)
     char *text = lines(), *wanted = ash__sprintf("\"tree/share\"|\"id\" : \"%s\"", id);
     expect_count(text, wanted, 1);
     ash__free(wanted);
-    wanted = ash__sprintf("\"path\" : \"/work/a\", \"link\" : \"%s\"|\"users\" : [  ]", id);
+    wanted = ash__sprintf("\"path\" : \"/team/a\", \"link\" : \"%s\"|\"users\" : [  ]", id);
     expect_count(text, wanted, 2);
     expect_count(text, "\"GET\"", 1);
     assert_null(strstr(text, token));
@@ -188,10 +188,10 @@ static void test_links_are_told_by_their_ids(void **state)
 static void test_uploads_have_their_files_paths(void **state)
 {
     hosted *h = *state;
-    /* "/work/up" in base64. */
+    /* "/team/up" in base64. */
     visit *v = hosted_ask(h, "POST /.ashlar/uploads",
                           "Tus-Resumable: 1.0.0\nUpload-Length: 1\n"
-                          "Upload-Metadata: path L3dvcmsvdXA=\n",
+                          "Upload-Metadata: path L3RlYW0vdXA=\n",
                           NULL);
     visit_expect(v, 201);
     char *line = ash__sprintf("PATCH %s", visit_field(v, "Location"));
@@ -201,8 +201,8 @@ static void test_uploads_have_their_files_paths(void **state)
                   "Content-Type: application/offset+octet-stream\n",
                   "x", 204);
     char *text = lines();
-    expect_count(text, "\"command\" : \"POST\", \"path\" : \"/work/up\", \"status\" : 201", 1);
-    expect_count(text, "\"command\" : \"PATCH\", \"path\" : \"/work/up\", \"status\" : 204", 1);
+    expect_count(text, "\"command\" : \"POST\", \"path\" : \"/team/up\", \"status\" : 201", 1);
+    expect_count(text, "\"command\" : \"PATCH\", \"path\" : \"/team/up\", \"status\" : 204", 1);
     assert_null(strstr(text, strrchr(line, '/') + 1));
     ash__free(line);
     ash__free(text);
@@ -214,17 +214,17 @@ static void test_users_and_what_they_are_refused(void **state)
     hosted_add_user(h, "ann", "chalk", WRITES);
     hosted_add_user(h, "bob", "chalk", READS);
     for (int i = 0; i < 20; i++)
-        hosted_expect(h, "GET /work/a", NULL, NULL, 401);
-    hosted_expect_as(h, "ann:chalk", "PUT /work/b", "b", 201);
-    hosted_expect_as(h, "bob:chalk", "PUT /work/b", "b", 403);
+        hosted_expect(h, "GET /team/a", NULL, NULL, 401);
+    hosted_expect_as(h, "ann:chalk", "PUT /team/b", "b", 201);
+    hosted_expect_as(h, "bob:chalk", "PUT /team/b", "b", 403);
     hosted_expect_as(h, "bob:chalk", "GET /metrics", NULL, 403);
-    visit *v = hosted_ask_as(h, "ann:chalk", "POST /.ashlar/tokens", JSON, "{\"path\": \"/work\"}");
+    visit *v = hosted_ask_as(h, "ann:chalk", "POST /.ashlar/tokens", JSON, "{\"path\": \"/team\"}");
     visit_expect(v, 201);
     char *token = ash__strdup(strstr(ash__buffer_text(&v->body), ASH_TOKEN_PREFIX));
     *strchr(token, '"') = '\0';
     visit_free(v);
     char *field = ash__sprintf("Authorization: Bearer %s\n", token);
-    hosted_expect(h, "GET /work/b", field, NULL, 200);
+    hosted_expect(h, "GET /team/b", field, NULL, 200);
     hosted_expect(h, "GET /", field, NULL, 403);
     char *text = lines(), *wanted;
     expect_count(text, "\"atype\" : \"authCheck\"", 6);
@@ -236,7 +236,7 @@ static void test_users_and_what_they_are_refused(void **state)
     expect_count(text, "\"user\" : \"bob\"|\"path\" : \"/metrics\"|\"result\" : 13", 1);
     wanted =
         ash__sprintf("\"POST\", \"path\" : \"/.ashlar/tokens\", \"id\" : \"%.16s\", \"within\" : "
-                     "\"/work\"",
+                     "\"/team\"",
                      token + strlen(ASH_TOKEN_PREFIX));
     expect_count(text, wanted, 1);
     ash__free(wanted);
@@ -263,22 +263,22 @@ static void test_who_is_refused_at_the_door(void **state)
     char *cookie = ash__sprintf("Cookie: %.*s\n", (int)strcspn(set, ";"), set);
     char *foreign = ash__sprintf("%sOrigin: http://localhost:9090\n", cookie);
     visit_free(v);
-    hosted_expect(h, "PUT /work/b", foreign, "b", 403);
-    hosted_expect(h, "DELETE /work/a", cookie, NULL, 403);
+    hosted_expect(h, "PUT /team/b", foreign, "b", 403);
+    hosted_expect(h, "DELETE /team/a", cookie, NULL, 403);
     /* Of nobody's it is not told. */
     for (int i = 0; i < 20; i++)
-        hosted_expect(h, "PUT /work/b", "Origin: http://localhost:9090\n", "b", 403);
+        hosted_expect(h, "PUT /team/b", "Origin: http://localhost:9090\n", "b", 403);
     ash_user_id id = {&ash__user_kind, "ann", "admin"};
     ash_limits limits = {.bytes = 1000};
     assert_ok(ash__user_set_limits(&h->users, &id, &limits, &h->f->err), &h->f->err);
     ash__users_changed();
-    v = hosted_ask_as(h, "ann:chalk", "GET /work/a", NULL, NULL);
+    v = hosted_ask_as(h, "ann:chalk", "GET /team/a", NULL, NULL);
     v->x.received_bytes = 30000;
     visit_free(v);
-    hosted_expect_as(h, "ann:chalk", "GET /work/a", NULL, 429);
+    hosted_expect_as(h, "ann:chalk", "GET /team/a", NULL, 429);
     char *text = lines();
     expect_count(text,
-                 "\"user\" : \"ann\"|\"PUT\", \"path\" : \"/work/b\", \"origin\" : "
+                 "\"user\" : \"ann\"|\"PUT\", \"path\" : \"/team/b\", \"origin\" : "
                  "\"http://localhost:9090\", \"status\" : 403|\"result\" : 13",
                  1);
     expect_count(text, "\"PUT\"", 1);
@@ -294,10 +294,10 @@ static void test_who_is_refused_at_the_door(void **state)
 static void test_only_what_was_chosen(void **state)
 {
     hosted *h = *state;
-    hosted_expect(h, "PUT /work/b", NULL, "b", 201);
-    hosted_expect(h, "GET /work/b", NULL, NULL, 200);
-    bson_destroy(hosted_call(h, "share", "{\"path\": \"/work\"}", 200));
-    bson_destroy(hosted_call(h, "shares?path=/work", NULL, 200));
+    hosted_expect(h, "PUT /team/b", NULL, "b", 201);
+    hosted_expect(h, "GET /team/b", NULL, NULL, 200);
+    bson_destroy(hosted_call(h, "share", "{\"path\": \"/team\"}", 200));
+    bson_destroy(hosted_call(h, "shares?path=/team", NULL, 200));
     char *text = lines();
     expect_count(text, "authCheck", 1);
     expect_count(text, "\"tree/share\"", 1);
@@ -323,11 +323,11 @@ static void test_lines_are_bounded(void **state)
 static void test_what_was_cut_off_is_told(void **state)
 {
     hosted *h = *state;
-    visit *v = visit_start(ash__site_service(), h->site, "PUT /work/b", NULL, 100);
+    visit *v = visit_start(ash__site_service(), h->site, "PUT /team/b", NULL, 100);
     visit_send(v, "x", 1);
     visit_free(v);
     char *text = lines();
-    expect_count(text, "\"PUT\", \"path\" : \"/work/b\", \"status\" : 499|\"result\" : 8", 1);
+    expect_count(text, "\"PUT\", \"path\" : \"/team/b\", \"status\" : 499|\"result\" : 8", 1);
     ash__free(text);
 }
 
